@@ -1,0 +1,163 @@
+"""Check, clone and compare JSON values: the reference for `rust/src/value`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..faults import MAX_DEPTH, value_fault
+
+DEFAULT_MAX_BYTES = 64 * 1024 * 1024
+_VALUE_COST = 8
+MIN_INT = -(2**63)
+MAX_INT = 2**64 - 1
+
+
+class Fault(Exception):
+    """A fault on its way up; each level adds its key, the root turns it into a typed error."""
+
+    def __init__(self, kind: str, subject: Any = None) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.subject = subject
+        self.keys: list[Any] = []
+
+    def at(self, key: Any) -> Fault:
+        """The same fault, seen from one level further up."""
+        self.keys.append(key)
+        return self
+
+    def error(self, name: str, root: Any) -> Exception:
+        """The typed error for the caller."""
+        subject = root if self.kind == "too_deep" else self.subject
+        return value_fault(self.kind, name, self.keys[::-1], subject)
+
+
+class _Walk:
+    """One pass over a value: checks every node and counts its size."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.size = 0
+
+    def charge(self, size: int) -> None:
+        self.size += size
+        if self.size > self.max_bytes:
+            raise Fault("too_large", self.max_bytes)
+
+    def text(self, value: str, kind: str) -> int:
+        """The length of a string in UTF-8 bytes."""
+        if value.isascii():
+            return len(value)
+        try:
+            return len(value.encode())
+        except UnicodeEncodeError:
+            raise Fault(kind) from None
+
+    def value(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind is str:
+            self.charge(_VALUE_COST + self.text(value, "surrogate"))
+            return value
+        if kind is dict:
+            return self.dict(value, depth + 1)
+        if kind is list or kind is tuple:
+            return self.list(value, depth + 1)
+        if kind is float:
+            if not math.isfinite(value):
+                raise Fault("not_finite")
+        elif kind is int:
+            if not MIN_INT <= value <= MAX_INT:
+                raise Fault("int_range")
+        elif kind is not bool and value is not None:
+            raise Fault("not_json", value)
+        self.charge(_VALUE_COST)
+        return value
+
+    def dict(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        if depth > MAX_DEPTH:
+            raise Fault("too_deep")
+        self.charge(_VALUE_COST)
+        copy = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                raise Fault("bad_key", key)
+            self.charge(self.text(key, "key_surrogate"))
+            try:
+                copy[key] = self.value(item, depth)
+            except Fault as fault:
+                raise fault.at(key) from None
+        return copy
+
+    def list(self, value: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:
+        if depth > MAX_DEPTH:
+            raise Fault("too_deep")
+        self.charge(_VALUE_COST)
+        copy = []
+        for index, item in enumerate(value):
+            try:
+                copy.append(self.value(item, depth))
+            except Fault as fault:
+                raise fault.at(index) from None
+        return copy
+
+
+def clone(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES, depth: int = 0) -> Any:
+    try:
+        return _Walk(max_bytes).value(value, depth)
+    except Fault as fault:
+        raise fault.error(name, value) from None
+
+
+def validate(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES, depth: int = 0) -> None:
+    clone(value, name, max_bytes=max_bytes, depth=depth)
+
+
+def measure(value: Any, name: str = "value") -> int:
+    walk = _Walk(2**62)
+    try:
+        walk.value(value, 0)
+    except Fault as fault:
+        raise fault.error(name, value) from None
+    return walk.size
+
+
+def equal(left: Any, right: Any) -> bool:
+    try:
+        return same(left, right, 0)
+    except Fault as fault:
+        raise fault.error("value", left) from None
+
+
+def same(left: Any, right: Any, depth: int) -> bool:
+    """Whether two values are the same JSON data; `1`, `1.0` and `True` differ, key order doesn't count."""
+    if left is right:
+        return True
+    kind = type(left)
+    if kind is not type(right):
+        return False
+    if kind is dict:
+        return len(left) == len(right) and _all_same(left.items(), right, depth)
+    if kind is list:
+        return len(left) == len(right) and _all_same(enumerate(left), right, depth)
+    if kind is float:
+        return bool(left == right and math.copysign(1.0, left) == math.copysign(1.0, right))
+    if kind is str or kind is int:
+        return bool(left == right)
+    return False
+
+
+def _all_same(items: Any, right: Any, depth: int) -> bool:
+    if depth >= MAX_DEPTH:
+        raise Fault("too_deep")
+    get: Callable[[Any], Any] = right.get if type(right) is dict else right.__getitem__
+    for key, item in items:
+        if type(right) is dict and key not in right:
+            return False
+        try:
+            if not same(item, get(key), depth + 1):
+                return False
+        except Fault as fault:
+            raise fault.at(key) from None
+    return True

@@ -1,0 +1,113 @@
+"""The `<task_state>` block within a token budget, above either twin."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..errors import ConfigurationError, InvalidBudgetError
+from . import twin
+
+CountTokens: TypeAlias = Callable[[str], int]
+"""Counts the tokens of a text; more text never counts less."""
+
+_UNITS_PER_TOKEN = 4
+_CLOSING = "\n</task_state>"
+
+
+def estimate_tokens(text: str) -> int:
+    """The original's estimate: UTF-16 code units divided by four, rounded up."""
+    units = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return -(-units // _UNITS_PER_TOKEN)
+
+
+def render(state: Any, budget: float, count_tokens: CountTokens | None = None) -> tuple[str, int]:
+    """The block that shows `state` to a model, and its size in tokens.
+
+    The state is written as indented JSON. While it is over `budget` tokens the older half of the
+    checkpoints is left out, and at last the text is cut; the closing tag always stays. A budget
+    above 0 is floored, but not below 1; one of 0 or less, or infinity, gives the whole block.
+    A string that holds `</task_state` is written `<\\/task_state`, so that it can't close the block.
+
+    `count_tokens` counts with a real tokenizer; without it a token is four UTF-16 code units.
+    Only what the budget can show is read: values in `data` and names in `files` are checked where
+    they are written. Raises InvalidBudgetError for NaN or no number, InvalidStateError and
+    InvalidValueError for what is no task state.
+
+    Source: the task-state specification, "How It Works", recall.
+    """
+    tokens = _whole_tokens(budget)
+    if count_tokens is None:
+        text, units = twin.render_block(state, None if tokens is None else tokens * _UNITS_PER_TOKEN)
+        return text, -(-units // _UNITS_PER_TOKEN)
+    return _render_counted(state, tokens, count_tokens)
+
+
+def _whole_tokens(budget: float) -> int | None:
+    """The budget as a whole number of tokens, None for no limit."""
+    if type(budget) is bool or not isinstance(budget, int | float):
+        raise InvalidBudgetError(f"budget is no number but {type(budget).__name__}")
+    if budget != budget:
+        raise InvalidBudgetError("budget is NaN")
+    if budget <= 0 or budget > 2**53:
+        return None
+    return max(math.floor(budget), 1)
+
+
+def _render_counted(state: Any, tokens: int | None, count_tokens: CountTokens) -> tuple[str, int]:
+    def count(text: str) -> int:
+        counted = count_tokens(text)
+        try:
+            return operator.index(counted)
+        except TypeError:
+            raise ConfigurationError(f"count_tokens gave {type(counted).__name__}, not int") from None
+
+    if tokens is None:
+        text, _ = twin.render_block(state, None)
+        return text, count(text)
+    head, entries, total, tail, whole = _parts_to_judge(state, tokens, count)
+    if whole:
+        kept = total
+        while True:
+            text = head + _array(entries, kept) + tail
+            size = count(text)
+            if size <= tokens:
+                return text, size
+            if not kept:
+                break
+            kept //= 2
+    text = _longest_prefix(head + "[]" + tail, tokens, count) + _CLOSING
+    return text, count(text)
+
+
+def _parts_to_judge(state: Any, tokens: int, count: CountTokens) -> tuple[str, list[str], int, str, bool]:
+    """The pieces of the block, read only as far as it takes to see that they are over the budget."""
+    limit = 64 * tokens + 256
+    while True:
+        head, entries, total, tail, whole = twin.render_parts(state, limit)
+        if whole and len(entries) == total:
+            return head, entries, total, tail, True
+        if whole:
+            return *twin.render_parts(state, None)[:4], True
+        if count(head + "[]" + tail) > tokens:
+            return head, entries, total, tail, False
+        limit *= 8
+
+
+def _array(entries: list[str], kept: int) -> str:
+    return "[\n" + ",\n".join(entries[len(entries) - kept :]) + "\n  ]" if kept else "[]"
+
+
+def _longest_prefix(text: str, tokens: int, count: CountTokens) -> str:
+    """The longest prefix found by bisection that fits together with the closing tag."""
+    fits, over = 0, len(text) + 1
+    probe = min(4 * tokens, len(text))
+    while over - fits > 1:
+        if count(text[:probe] + _CLOSING) <= tokens:
+            fits = probe
+        else:
+            over = probe
+        probe = min(2 * probe, len(text)) if over > len(text) and probe < len(text) else (fits + over) // 2
+    return text[:fits]

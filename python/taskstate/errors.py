@@ -1,0 +1,140 @@
+"""Every exception that taskstate raises, under one base class.
+
+Both twins of the core raise these classes with the same arguments, so an error
+reads the same whichever twin met it. No message holds state content: a path and
+the name of a type are enough to find the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+
+class TaskStateError(Exception):
+    """Base of every error raised by taskstate; `code` names the kind for programs."""
+
+    code: ClassVar[str] = "error"
+
+
+class InvalidValueError(TaskStateError, ValueError):
+    """A value that is not plain JSON data was offered where state is kept.
+
+    `path` names the place (`data.report.when`), `reason` says what is wrong there.
+    """
+
+    code = "invalid_value"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.reason)
+
+
+class StateTooLargeError(InvalidValueError):
+    """A value is larger than the configured limit."""
+
+    code = "too_large"
+
+
+class InvalidStateError(InvalidValueError):
+    """A value is JSON data but not a task state (`checkpoints`, `files`, `data`)."""
+
+    code = "invalid_state"
+
+
+class InvalidBudgetError(TaskStateError, ValueError):
+    """A token budget is not a number, or is NaN."""
+
+    code = "invalid_budget"
+
+
+class InvalidArgumentError(TaskStateError, ValueError):
+    """Arguments of a model-facing function break its schema.
+
+    `issues` lists each fault as `(path, reason)`; `path` is a tuple of keys into the arguments.
+    """
+
+    code = "invalid_argument"
+
+    def __init__(self, function: str, issues: Sequence[tuple[tuple[str | int, ...], str]]) -> None:
+        places = "; ".join(f"{'.'.join(map(str, path)) or 'arguments'}: {reason}" for path, reason in issues)
+        super().__init__(f"{function}: {places}")
+        self.function = function
+        self.issues = tuple(issues)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.function, self.issues)
+
+
+class ConfigurationError(TaskStateError, ValueError):
+    """An option has a value that taskstate doesn't know."""
+
+    code = "configuration"
+
+
+class LifecycleError(TaskStateError, RuntimeError):
+    """An object was used before it was opened, after it ended, or from the wrong place."""
+
+    code = "lifecycle"
+
+
+class HookTimeoutError(TaskStateError, TimeoutError):
+    """A layer's hook took longer than its limit."""
+
+    code = "hook_timeout"
+
+    def __init__(self, milliseconds: float) -> None:
+        super().__init__(f"Timeout after {milliseconds:g}ms")
+        self.milliseconds = milliseconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.milliseconds,)
+
+
+class ParallelError(TaskStateError):
+    """One or more parallel paths failed.
+
+    `results` holds, in the order of the paths, the value of each path that succeeded
+    and None for each that failed; `errors` maps the index of a failed path to its exception.
+    """
+
+    code = "fork_partial"
+
+    def __init__(self, results: Sequence[Any], errors: dict[int, BaseException]) -> None:
+        kinds = ", ".join(f"path {index}: {type(error).__name__}" for index, error in errors.items())
+        super().__init__(f"{len(errors)} of {len(results)} parallel paths failed ({kinds})")
+        self.results = list(results)
+        self.errors = errors
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.results, self.errors)
+
+
+class StorageError(TaskStateError):
+    """A storage could not do what was asked of it; `key` names the record."""
+
+    code = "storage"
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key[:200]}: {reason}")
+        self.key = key
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.key, self.reason)
+
+
+class CorruptRecordError(StorageError):
+    """A stored record can't be read back; it is left as it is."""
+
+    code = "corrupt_record"
+
+
+class ConflictError(StorageError):
+    """Another execution wrote this record since it was read; nothing was overwritten."""
+
+    code = "conflict"
