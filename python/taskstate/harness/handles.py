@@ -1,0 +1,104 @@
+"""How code and models reach a layer's functions, bound to one execution."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import core
+from ..errors import LifecycleError
+from ..layer.context import ContextLayer
+from ..layer.functions import LayerFunction
+from ..types import JSON
+
+if TYPE_CHECKING:
+    from .execution import Execution
+
+
+class LayerHandle:
+    """A layer as one execution sees it.
+
+    The layer's functions are async methods that take keyword arguments; fields of its state are
+    attributes that give copies. Both work from any thread and event loop while the execution runs.
+    """
+
+    def __init__(self, execution: Execution, layer: ContextLayer) -> None:
+        self._execution = execution
+        self._layer = layer
+
+    @property
+    def state(self) -> JSON:
+        """A copy of the layer's state."""
+        return self._execution.state(self._layer.id)
+
+    def __getattr__(self, name: str) -> Any:
+        for function in self._layer.functions:
+            if function.attribute == name:
+                return self._bind(function)
+        state = self._execution.peek(self._layer.id)
+        if not name.startswith("_") and type(state) is dict and name in state:
+            return core.clone(state[name], name)
+        raise AttributeError(f"layer {self._layer.id} has no function and no field of state named {name!r}")
+
+    def __dir__(self) -> list[str]:
+        state = self._execution.peek(self._layer.id)
+        fields = state if type(state) is dict else {}
+        return ["state", *(function.attribute for function in self._layer.functions), *fields]
+
+    def __repr__(self) -> str:
+        return f"<LayerHandle {self._layer.id!r} of execution {self._execution.execution_id}>"
+
+    def _bind(self, function: LayerFunction) -> Callable[..., Awaitable[JSON]]:
+        async def call(**arguments: Any) -> JSON:
+            return await self._execution.call(self._layer.id, function, arguments)
+
+        call.__name__ = function.attribute
+        call.__doc__ = function.description
+        return call
+
+
+class LayerHandles(Mapping[str, LayerHandle]):
+    """The layers of an execution by id."""
+
+    def __init__(self, execution: Execution, layers: tuple[ContextLayer, ...]) -> None:
+        self._handles = {layer.id: LayerHandle(execution, layer) for layer in layers}
+
+    def __getitem__(self, layer_id: str) -> LayerHandle:
+        return self._handles[layer_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._handles)
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+
+async def on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any], patience: float) -> Any:
+    """Await `make()` on `loop`, also from another thread's loop.
+
+    `patience` is how many seconds a call from elsewhere waits for a loop that doesn't answer.
+    """
+    if asyncio.get_running_loop() is loop:
+        return await make()
+    future = asyncio.run_coroutine_threadsafe(make(), loop)
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(future), patience)
+    except TimeoutError:
+        raise LifecycleError(f"the run's event loop gave no answer within {patience:g} s; is it blocked?") from None
+
+
+def from_thread(loop: asyncio.AbstractEventLoop, make: Callable[[], Any], patience: float) -> Any:
+    """Wait for `make()` on `loop` from a plain thread; refused at once where that would wait for itself."""
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        running = None
+    if running is not None:
+        raise LifecycleError("a blocking call inside a running event loop; await the async function instead")
+    future = asyncio.run_coroutine_threadsafe(make(), loop)
+    try:
+        return future.result(patience)
+    except TimeoutError:
+        future.cancel()
+        raise LifecycleError(f"the run's event loop gave no answer within {patience:g} s; is it blocked?") from None

@@ -1,0 +1,69 @@
+"""What a layer sees of the storage while it loads its state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..layer.context import ContextLayer, ExecutionContext
+from ..storage import GLOBAL_SCOPE, ScopedStorage, state_key
+from ..types import JSON
+from .records import Records
+
+_STATE = "state"
+_SET_ASIDE = "set-aside"
+
+
+def scope_key_of(layer: ContextLayer, ctx: ExecutionContext) -> str:
+    """Whose state a layer keeps in this execution: the id of a thread, resource or execution, or `__global__`."""
+    match layer.scope:
+        case "thread":
+            return ctx.thread_id
+        case "resource":
+            return ctx.thread_id if ctx.resource_id is None else ctx.resource_id
+        case "global":
+            return GLOBAL_SCOPE
+        case _:
+            return ctx.execution_id
+
+
+class InitStorage(ScopedStorage):
+    """The scope of a layer, where reading and writing the state itself keeps track of its version."""
+
+    def __init__(self, records: Records, layer: ContextLayer, ctx: ExecutionContext) -> None:
+        self.scope_key = scope_key_of(layer, ctx)
+        super().__init__(records.storage, layer.id, self.scope_key, scope=layer.scope)
+        self.record = records.open(state_key(layer.id, self.scope_key, scope=layer.scope))
+        self._records = records
+
+    async def get(self, key: str) -> JSON:
+        """The value at `key`; None when there is none."""
+        return await self._records.read(self.record) if key == _STATE else await super().get(key)
+
+    async def set(self, key: str, value: JSON) -> None:
+        """Keep a copy of `value` at `key`; durable when this returns."""
+        if key == _STATE:
+            await self._records.submit(self.record, value)
+        else:
+            await super().set(key, value)
+
+    async def delete(self, key: str) -> None:
+        """Remove `key`; an absent key is no error."""
+        if key == _STATE:
+            await self._records.submit(self.record, None)
+        else:
+            await super().delete(key)
+
+    async def get_many(self, keys: Sequence[str]) -> dict[str, JSON]:
+        """The values of those `keys` that have one."""
+        found = await super().get_many([key for key in keys if key != _STATE])
+        if _STATE in keys and (state := await self.get(_STATE)) is not None:
+            found[_STATE] = state
+        return found
+
+
+async def set_aside(storage: InitStorage) -> None:
+    """Move a stored state that can't be used to `set-aside/<n>`, so that nothing of it is lost."""
+    value = await storage.get(_STATE)
+    taken = await storage.list(f"{_SET_ASIDE}/")
+    await storage.set(f"{_SET_ASIDE}/{len(taken) + 1}", value)
+    await storage.delete(_STATE)

@@ -1,0 +1,154 @@
+"""Stored states as root executions know them, and the order in which they are written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, Literal, TypeAlias
+
+from ..errors import ConflictError
+from ..storage import StorageAdapter, SupportsVersions
+from ..types import JSON
+
+SharedThread: TypeAlias = Literal["conflict", "last_writer"]
+
+_UNREAD: Any = object()
+
+
+class Record:
+    """One stored state as a root execution last saw it; the executions below it share it."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.version: Any = _UNREAD
+
+
+class Records:
+    """Reads and writes the records of an adapter, and refuses a write over somebody else's.
+
+    Writes of one key go out one at a time. While one is under way later values of the same record
+    replace each other, so that the latest wins and no more than one waits. An adapter without
+    versions is watched within this process only.
+    """
+
+    def __init__(self, storage: StorageAdapter, shared_thread: SharedThread) -> None:
+        self.storage = storage
+        self._checked = shared_thread == "conflict"
+        self._versions = storage if self._checked and isinstance(storage, SupportsVersions) else None
+        self._lanes: dict[str, _Lane] = {}
+        self._open: dict[str, int] = {}
+        self._stamps: dict[str, object] = {}
+
+    def open(self, key: str) -> Record:
+        """A record to be read and written; `close` it when its execution ends."""
+        self._open[key] = self._open.get(key, 0) + 1
+        return Record(key)
+
+    def close(self, record: Record) -> None:
+        """Forget a record that is no longer written."""
+        self._open[record.key] -= 1
+        if not self._open[record.key]:
+            del self._open[record.key]
+            self._stamps.pop(record.key, None)
+
+    async def read(self, record: Record) -> JSON:
+        """The stored state, from which on writes of others count as conflicts."""
+        if self._versions is not None:
+            value, record.version = await self._versions.get_versioned(record.key)
+            return value
+        value = await self.storage.get(record.key)
+        record.version = self._stamps.get(record.key)
+        return value
+
+    def submit(self, record: Record, value: JSON) -> asyncio.Future[None]:
+        """Write a state, or delete the record where it is None; the future ends when that is durable.
+
+        The first write of an idle key starts at once, with this very value.
+        """
+        lane = self._lanes.get(record.key)
+        if lane is None:
+            lane = self._lanes[record.key] = _Lane()
+        future = lane.add(record, value)
+        if lane.task is None:
+            lane.task = asyncio.get_running_loop().create_task(self._run(record.key, lane, lane.queue.popleft()))
+        return future
+
+    async def _run(self, key: str, lane: _Lane, entry: _Entry) -> None:
+        while True:
+            try:
+                await self._write(entry.record, entry.value)
+            except BaseException as error:
+                entry.fail(error)
+                if not isinstance(error, Exception):
+                    lane.abandon(error)
+                    self._lanes.pop(key, None)
+                    raise
+            else:
+                entry.done()
+            if not lane.queue:
+                del self._lanes[key]
+                return
+            entry = lane.queue.popleft()
+
+    async def _write(self, record: Record, value: JSON) -> None:
+        if self._versions is not None:
+            if record.version is _UNREAD:
+                _, record.version = await self._versions.get_versioned(record.key)
+            if value is None:
+                await self._versions.compare_and_delete(record.key, record.version)
+                record.version = None
+            else:
+                record.version = await self._versions.compare_and_set(record.key, value, record.version)
+            return
+        if self._checked and record.version is not _UNREAD and self._stamps.get(record.key) is not record.version:
+            raise ConflictError(record.key, "another execution wrote this record")
+        if value is None:
+            await self.storage.delete(record.key)
+        else:
+            await self.storage.set(record.key, value)
+        if self._checked:
+            record.version = self._stamps[record.key] = object()
+
+    async def drain(self) -> None:
+        """Wait until every write that was asked for has ended, well or not."""
+        while tasks := [lane.task for lane in self._lanes.values() if lane.task is not None]:
+            await asyncio.wait(tasks)
+
+
+class _Entry:
+    def __init__(self, record: Record, value: JSON) -> None:
+        self.record = record
+        self.value = value
+        self.waiting: list[asyncio.Future[None]] = []
+
+    def done(self) -> None:
+        for future in self.waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def fail(self, error: BaseException) -> None:
+        for future in self.waiting:
+            if not future.done():
+                future.set_exception(error)
+
+
+class _Lane:
+    """The writes of one key: one under way, others in line behind it."""
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.queue: deque[_Entry] = deque()
+
+    def add(self, record: Record, value: JSON) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.queue and self.queue[-1].record is record:
+            self.queue[-1].value = value
+        else:
+            self.queue.append(_Entry(record, value))
+        self.queue[-1].waiting.append(future)
+        return future
+
+    def abandon(self, error: BaseException) -> None:
+        for entry in self.queue:
+            entry.fail(error)
+        self.queue.clear()

@@ -1,0 +1,120 @@
+"""The live states of executions: the one door through which a state enters."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeAlias
+
+from .. import core
+from ..layer.context import ContextLayer, ExecutionContext
+from ..types import JSON
+from .diagnostics import Reporter
+from .records import Record, Records
+from .redact import Redact, redact_value
+
+_Writes: TypeAlias = set[asyncio.Future[None]]
+
+
+class States:
+    """Holds, for each execution and layer, a state that nobody outside has a reference to.
+
+    A state is checked, redacted, copied (unless its layer is pure) and, where the execution has a
+    stored record, handed on to be written. A state that is refused changes nothing.
+    """
+
+    def __init__(
+        self, records: Records, reporter: Reporter, *, strict: bool, redact: Redact | None, max_bytes: int
+    ) -> None:
+        self._records = records
+        self._reporter = reporter
+        self._strict = strict
+        self._redact = redact
+        self._max_bytes = max_bytes
+        self._live: dict[str, dict[str, JSON]] = {}
+        self._bound: dict[str, dict[str, Record]] = {}
+        self._writes: dict[str, _Writes] = {}
+
+    def get(self, execution_id: str, layer_id: str) -> JSON:
+        """The live state itself; never change it in place."""
+        return self._live.get(execution_id, {}).get(layer_id)
+
+    def lend(self, execution_id: str, layer: ContextLayer) -> JSON:
+        """The live state for a hook: a copy, unless the layer promised not to change it."""
+        state = self.get(execution_id, layer.id)
+        return state if layer.pure or state is None else core.clone(state, "", max_bytes=self._max_bytes)
+
+    def set(self, ctx: ExecutionContext, layer: ContextLayer, state: JSON) -> asyncio.Future[None] | None:
+        """Replace a state; None clears it. Gives the future of its durable write, where there is one."""
+        if state is not None:
+            state = self._admit(layer, state)
+        self._live.setdefault(ctx.execution_id, {})[layer.id] = state
+        record = self._bound.get(ctx.execution_id, {}).get(layer.id)
+        if record is None:
+            return None
+        future = self._records.submit(record, state)
+        writes = self._writes.setdefault(ctx.execution_id, set())
+        writes.add(future)
+        future.add_done_callback(lambda done: self._written(ctx, layer, writes, done))
+        return future
+
+    def bind(self, ctx: ExecutionContext, layer: ContextLayer, record: Record) -> None:
+        """From now on write every state of this layer and execution to `record`."""
+        bound = self._bound.setdefault(ctx.execution_id, {})
+        if layer.id in bound:
+            self._records.close(bound[layer.id])
+        bound[layer.id] = record
+
+    async def flush(self, ctx: ExecutionContext) -> None:
+        """Wait until what was set so far is durable; in strict mode raise what prevented it."""
+        writes = self._writes.get(ctx.execution_id)
+        while writes:
+            pending = list(writes)
+            await asyncio.wait(pending)
+            for future in pending:
+                writes.discard(future)
+            self.settle(pending)
+
+    def settle(self, ended: list[asyncio.Future[None]]) -> None:
+        """In strict mode, raise the first error among writes that have ended."""
+        errors = [error for future in ended if (error := future.exception()) is not None]
+        if errors and self._strict:
+            raise errors[0]
+
+    def forget(self, ctx: ExecutionContext) -> None:
+        """Drop everything that belongs to an execution."""
+        self._live.pop(ctx.execution_id, None)
+        self._writes.pop(ctx.execution_id, None)
+        for record in self._bound.pop(ctx.execution_id, {}).values():
+            self._records.close(record)
+
+    def live(self) -> dict[str, dict[str, JSON]]:
+        """Every live state, by execution and layer, as copies."""
+        return {
+            execution_id: {layer_id: core.clone(state, "") for layer_id, state in states.items()}
+            for execution_id, states in self._live.items()
+        }
+
+    def knows(self, execution_id: str) -> bool:
+        """Whether an execution has any state or record."""
+        return execution_id in self._live or execution_id in self._bound
+
+    def _admit(self, layer: ContextLayer, state: JSON) -> JSON:
+        if self._redact is not None:
+            state = redact_value(core.clone(state, "", max_bytes=self._max_bytes), self._redact)
+        elif not layer.pure:
+            return core.clone(state, "", max_bytes=self._max_bytes)
+        core.validate(state, "", max_bytes=self._max_bytes)
+        return state
+
+    def _written(
+        self,
+        ctx: ExecutionContext,
+        layer: ContextLayer,
+        writes: _Writes,
+        future: asyncio.Future[None],
+    ) -> None:
+        error = None if future.cancelled() else future.exception()
+        if error is None:
+            writes.discard(future)
+        else:
+            self._reporter.report(layer.id, "persist", ctx.execution_id, error)

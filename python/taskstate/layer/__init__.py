@@ -1,0 +1,21 @@
+"""Layers of an agent's context: the task-state layer, and what one's own are made of."""
+
+from __future__ import annotations
+
+from .context import DEFAULT_TIMEOUTS, BudgetOption, ContextLayer, ExecutionContext, InitErrorOption
+from .functions import Change, LayerFunction, ToolStyle
+from .task_state import OUTCOME_KEY, TaskStateLayer, task_state
+
+__all__ = [
+    "DEFAULT_TIMEOUTS",
+    "OUTCOME_KEY",
+    "BudgetOption",
+    "Change",
+    "ContextLayer",
+    "ExecutionContext",
+    "InitErrorOption",
+    "LayerFunction",
+    "TaskStateLayer",
+    "ToolStyle",
+    "task_state",
+]

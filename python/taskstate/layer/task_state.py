@@ -1,0 +1,202 @@
+"""The task-state layer: checkpoints, file artifacts and data of a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from .. import core
+from ..clock import Clock, system_clock
+from ..errors import ConfigurationError
+from ..storage import ScopedStorage
+from ..types import JSON, MERGE_MODES, MergeMode, Message, Scope, Slot, TaskState
+from .context import BudgetOption, ContextLayer, ExecutionContext, InitErrorOption, check_outcome, empty_state
+from .functions import Change, LayerFunction
+
+OUTCOME_KEY = "__outcome"
+"""The key of `data` that holds how the last execution ended; only `on_complete` writes it."""
+
+STATE_KEY = "state"
+
+
+def task_state(
+    *,
+    merge_data: MergeMode = "shallow",
+    count_tokens: core.CountTokens | None = None,
+    id: str = "task-state",
+    name: str = "Task State",
+    slot: int = Slot.SCRATCHPAD + 10,
+    scope: Scope = "thread",
+    budget: BudgetOption | None = None,
+    timeouts: Mapping[str, float] | None = None,
+    on_init_error: InitErrorOption = "raise",
+    role: str = "developer",
+    clock: Clock = system_clock,
+) -> TaskStateLayer:
+    """A layer that keeps a thread's task state: `{"checkpoints": [...], "files": [...], "data": {...}}`.
+
+    `merge_data` says how a child's data joins its parent's when it returns:
+
+    - `shallow`: key by key, the child's value wins. A child that never touched a key still
+      writes back what it inherited.
+    - `namespace`: the child's whole data goes under its execution id.
+    - `three_way`: only what the child added, changed or removed since it was spawned. Where both
+      sides changed one place, the later merge wins and the conflict goes to diagnostics.
+
+    `count_tokens` counts a text's tokens for the budget (default: UTF-16 code units / 4, rounded up);
+    `budget` is 100 to 800 tokens; `role` is that of the message that shows the block; `clock`
+    gives milliseconds since the epoch. The other options are those of ContextLayer.
+
+    Source: the task-state specification.
+    """
+    return TaskStateLayer(
+        id,
+        name=name,
+        slot=slot,
+        scope=scope,
+        budget={"min": 100, "max": 800} if budget is None else budget,
+        timeouts=timeouts,
+        on_init_error=on_init_error,
+        merge_data=merge_data,
+        count_tokens=count_tokens,
+        role=role,
+        clock=clock,
+    )
+
+
+class TaskStateLayer(ContextLayer):
+    """See `task_state`. Every hook but `init` is a plain function of its arguments, the clock and the merge bases."""
+
+    pure: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        id: str,
+        *,
+        merge_data: MergeMode,
+        count_tokens: core.CountTokens | None,
+        role: str,
+        clock: Clock,
+        **options: Any,
+    ) -> None:
+        super().__init__(id, **options)
+        if merge_data not in MERGE_MODES:
+            raise ConfigurationError(f"layer {id}: merge_data {merge_data!r} is none of {', '.join(MERGE_MODES)}")
+        if not isinstance(role, str) or not role:
+            raise ConfigurationError(f"layer {id}: role is a str of at least one character")
+        if count_tokens is not None and not callable(count_tokens):
+            raise ConfigurationError(f"layer {id}: count_tokens can't be called")
+        self.merge_data = merge_data
+        self.count_tokens = count_tokens
+        self.role = role
+        self.clock = clock
+        self._bases: dict[str, JSON] = {}
+
+    async def init(self, *, storage: ScopedStorage, **_: Any) -> dict[str, JSON]:
+        """Load the thread's state; what is missing takes its default, what is no task state is refused."""
+        stored = await storage.get(STATE_KEY)
+        state = empty_state() if stored is None else stored
+        if type(state) is dict and not state.keys() >= empty_state().keys():
+            state = {**empty_state(), **state}
+        core.check_state(state)
+        return {"state": state}
+
+    def recall(self, *, state: JSON, budget: float, **_: Any) -> dict[str, JSON] | None:
+        """One message with the block, trimmed to `budget` tokens; None where there is no state."""
+        if state is None:
+            return None
+        text, tokens = core.render(state, budget, self.count_tokens)
+        message: Message = {"role": self.role, "content": text}
+        return {"items": [message], "token_count": tokens}
+
+    def store(self, *, state: JSON, ctx: ExecutionContext, **_: Any) -> dict[str, JSON]:
+        """Append a checkpoint with the time and the depth of the execution."""
+        return {"state": self._with_checkpoint(empty_state() if state is None else state, ctx.depth)}
+
+    def on_spawn(self, *, parent_state: JSON, child_ctx: ExecutionContext, **_: Any) -> dict[str, JSON]:
+        """A deep copy for the child."""
+        core.check_state(parent_state)
+        if self.merge_data == "three_way":
+            self._bases[child_ctx.execution_id] = core.clone(parent_state, "")
+        return {"child_state": core.clone(parent_state, ""), "items": []}
+
+    def on_return(
+        self, *, child_state: JSON, parent_state: JSON, child_ctx: ExecutionContext, **_: Any
+    ) -> dict[str, JSON]:
+        """Merge the child's checkpoints, files and data into the parent."""
+        state, conflicts = core.merge(
+            parent_state,
+            child_state,
+            mode=self.merge_data,
+            execution_id=child_ctx.execution_id,
+            base=self._bases.get(child_ctx.execution_id),
+        )
+        return {"parent_state": state, "conflicts": conflicts} if conflicts else {"parent_state": state}
+
+    def on_complete(self, *, state: JSON, outcome: str, ctx: ExecutionContext, **_: Any) -> dict[str, JSON] | None:
+        """Record the outcome in `data.__outcome`, with a last checkpoint."""
+        outcome = check_outcome(outcome)
+        self._bases.pop(ctx.execution_id, None)
+        if state is None:
+            return None
+        completed = self._with_checkpoint(state, ctx.depth)
+        completed["data"] = {**state["data"], OUTCOME_KEY: outcome}
+        return {"state": completed}
+
+    def _with_checkpoint(self, state: JSON, depth: int) -> dict[str, JSON]:
+        core.check_state(state)
+        checkpoint = {"timestamp": self.clock(), "depth": depth}
+        return {**state, "checkpoints": core.cap([*state["checkpoints"], checkpoint])}
+
+
+def _record_artifact(state: JSON, arguments: Any, ctx: ExecutionContext) -> Change:
+    core.check_state(state)
+    path = arguments.path
+    if path in state["files"]:
+        return Change(f"Already recorded: {path}")
+    return Change(f"Recorded artifact: {path}", {**state, "files": [*state["files"], path]})
+
+
+def _set_task_data(state: JSON, arguments: Any, ctx: ExecutionContext) -> Change:
+    core.check_state(state)
+    key = arguments.key
+    if key == OUTCOME_KEY:
+        return Change(f'Cannot set reserved key "{OUTCOME_KEY}".')
+    value = core.clone(arguments.value, core.format_path("data", [key]), depth=2)
+    return Change(f"Recorded {key}.", {**state, "data": {**state["data"], key: value}})
+
+
+def _record_artifact_arguments() -> Any:
+    from .schemas import RecordArtifact
+
+    return RecordArtifact
+
+
+def _set_task_data_arguments() -> Any:
+    from .schemas import SetTaskData
+
+    return SetTaskData
+
+
+TaskStateLayer.functions = (
+    LayerFunction(
+        name="recordArtifact",
+        attribute="record_artifact",
+        description="Record the path of a file that this task produced. Recording one path twice changes nothing.",
+        arguments=_record_artifact_arguments,
+        apply=_record_artifact,
+    ),
+    LayerFunction(
+        name="setTaskData",
+        attribute="set_task_data",
+        description='Keep a JSON value under a key of the task data. The key "__outcome" is reserved.',
+        arguments=_set_task_data_arguments,
+        apply=_set_task_data,
+    ),
+)
+
+
+def as_task_state(state: JSON) -> TaskState:
+    """The same value, for type checkers; raises InvalidStateError where it is no task state."""
+    core.check_state(state)
+    return cast(TaskState, state)

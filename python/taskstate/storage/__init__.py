@@ -1,0 +1,49 @@
+"""Where state is kept: the adapter protocol, three adapters, and views on any adapter.
+
+`MemoryStorage` forgets with the process, `FileStorage` keeps a folder of JSON files, `SQLiteStorage` one
+database file for any number of processes. Outside adapters can use `encode` and `decode` to hold values to
+the same rules, and `taskstate.testing` to prove that they behave alike.
+"""
+
+from __future__ import annotations
+
+from .batch import storage_get_many
+from .codec import decode, encode
+from .file import FileStorage
+from .keys import (
+    GLOBAL_SCOPE,
+    ScopedKey,
+    decode_part,
+    encode_part,
+    layer_prefix,
+    parse_key,
+    scope_part,
+    scope_prefix,
+    state_key,
+)
+from .memory import MemoryStorage
+from .protocol import StorageAdapter, SupportsGetMany, SupportsVersions
+from .scoped import ScopedStorage
+from .sqlite import SQLiteStorage
+
+__all__ = [
+    "GLOBAL_SCOPE",
+    "FileStorage",
+    "MemoryStorage",
+    "SQLiteStorage",
+    "ScopedKey",
+    "ScopedStorage",
+    "StorageAdapter",
+    "SupportsGetMany",
+    "SupportsVersions",
+    "decode",
+    "decode_part",
+    "encode",
+    "encode_part",
+    "layer_prefix",
+    "parse_key",
+    "scope_part",
+    "scope_prefix",
+    "state_key",
+    "storage_get_many",
+]
