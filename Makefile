@@ -1,0 +1,77 @@
+# Each target does all its own set-up, from a fresh clone on, in .venv. Paths are relative: the folder may hold a space.
+#   make demo | test | lint | bench | clean        PYTHON=python3.12 make test   (after make clean)
+#   DIR=folder make demo
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+PYTHON ?= python3
+DIR ?= examples/supplier_review/proposals
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
+SETTING := $(PY) build_backend/setting.py
+NATIVE := .venv/.native
+RUST := Cargo.toml Cargo.lock rust/Cargo.toml $(shell find rust -name '*.rs' 2>/dev/null)
+
+# An environment that happens to be active must not take part.
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH TASKSTATE_BUILD
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PYO3_PYTHON := $(CURDIR)/$(PY)
+
+# A .venv that was copied or moved along with its folder points at the old place.
+ifneq ($(shell cat .venv/.home 2>/dev/null || pwd),$(shell pwd))
+$(shell rm -rf .venv)
+endif
+# Somebody removed the built module: the stamp doesn't count.
+ifeq ($(wildcard python/taskstate/core/_native*.so),)
+.PHONY: $(NATIVE)
+endif
+
+.PHONY: help demo test lint bench clean
+help:
+	@sed -n '2s/^# *//p' Makefile
+
+demo: $(NATIVE)
+	@$(PY) -m taskstate.demo "$(DIR)" --temporary
+
+test: $(NATIVE) .venv/.with-test
+	TASKSTATE_CORE=native TASKSTATE_REQUIRE=native,pure,memory,file,sqlite $(PY) -m pytest
+	TASKSTATE_CORE=pure TASKSTATE_REQUIRE=pure,memory,file,sqlite $(PY) -m pytest -m 'not once'
+	@echo 'the whole suite passed on both twins: native and pure'
+
+lint: $(NATIVE) .venv/.with-lint .venv/.with-test
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	MYPYPATH=python $(PY) -m mypy.stubtest taskstate.core._native --mypy-config-file pyproject.toml
+	.venv/bin/lint-imports --no-logo
+	cargo fmt --check
+	cargo clippy --quiet --locked --all-targets -- -D warnings
+	cargo clippy --quiet --locked --all-targets --features abi3 -- -D warnings
+
+bench: $(NATIVE) .venv/.with-test .venv/.with-bench
+	$(PY) -m pytest benches --benchmark-only
+
+clean:
+	rm -rf .venv target dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+	rm -f python/taskstate/core/_native*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.home:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'taskstate needs Python 3.11 or later: make PYTHON=/path/to/python3 ...' >&2; exit 1; }
+	@echo 'setting up .venv'
+	@$(PYTHON) -m venv .venv
+	@pwd > $@
+
+$(NATIVE): $(RUST) pyproject.toml .venv/.home
+	@command -v cargo > /dev/null || { echo 'cargo is missing: the native core needs a Rust toolchain' >&2; exit 1; }
+	@echo 'building the native core (release)'
+	@$(SETTING) tool.taskstate.build.native | $(PIP) -r /dev/stdin
+	@rm -f python/taskstate/core/_native*.so
+	@MATURIN_PEP517_ARGS=--locked $(PIP) --no-build-isolation --editable .
+	@touch $@
+
+.venv/.with-%: pyproject.toml .venv/.home
+	@echo 'installing what make needs for: $*'
+	@$(SETTING) project.optional-dependencies.$* | $(PIP) -r /dev/stdin
+	@touch $@

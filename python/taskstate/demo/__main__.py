@@ -1,0 +1,156 @@
+"""`python -m taskstate.demo DIR`: review a folder of proposals, across a process that kills itself half-way."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from taskstate.errors import TaskStateError
+
+from .compare import COLUMNS, tables
+from .documents import FolderError, list_folder
+from .review import Job, Outcome, forget, read_folder, review
+
+OK, FAILED, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
+CRASH_AFTER = 3
+LIMIT = 100
+SHOWN = 3
+"""Tables that are printed at most; the file holds all of them."""
+_KILLED = -getattr(signal, "SIGKILL", signal.SIGTERM)
+
+
+def say(text: str) -> None:
+    """Print at once: a process that is killed flushes nothing."""
+    print(text, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; gives the exit code (0 done, 1 failed, 2 nothing to review, 130 interrupted)."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    options = _parser().parse_args(arguments)
+    try:
+        job = _job(options)
+        if options.worker:
+            return _work(replace(job, crash_after=options.worker if options.worker > 0 else None))
+        return _supervise(job, fresh=options.fresh, crash=not options.no_crash, limit=options.limit)
+    except FolderError as error:
+        say(f"Nothing was reviewed: {error}.")
+        return UNUSABLE
+    except (TaskStateError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return FAILED
+        print(f"The review can't go on: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m taskstate.demo",
+        description="Extract the offers in a folder of text files, be killed on the way, recover, and compare them.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="folder of text files; subfolders are not read")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--out", type=Path, help="where extracts and comparison go (default: in ./taskstate-review)")
+    place.add_argument("--temporary", action="store_true", help="they go to a new temporary folder")
+    parser.add_argument("--state", type=Path, help="the SQLite file of the task state (default: state.db in --out)")
+    parser.add_argument("--fresh", action="store_true", help="forget what is recorded of this folder and start over")
+    parser.add_argument("--no-crash", action="store_true", help="don't kill the process on the way")
+    parser.add_argument("--limit", type=int, default=LIMIT, metavar="N", help=f"most documents (default: {LIMIT})")
+    # The parent starts its children with it: the extraction after which to die, or -1 for never.
+    parser.add_argument("--worker", type=int, default=0, help=argparse.SUPPRESS)
+    return parser
+
+
+def _job(options: argparse.Namespace) -> Job:
+    folder = Path(options.folder)
+    plain = Job(folder, Path(), Path())
+    out = options.out
+    if options.temporary:
+        list_folder(folder)  # before anything is made for a folder that isn't there
+        out = Path(tempfile.mkdtemp(prefix="taskstate-review-"))
+    out = Path("taskstate-review", plain.thread_id) if out is None else out
+    state = out / "state.db" if options.state is None else options.state
+    job = Job(folder, out, state)
+    for what, place in (("--out", out), ("--state", state.parent)):
+        if place.resolve() == folder.resolve():
+            raise FolderError(f"{what} is the folder under review itself; what is written there would be reviewed too")
+    return job
+
+
+def _supervise(job: Job, *, fresh: bool, crash: bool, limit: int) -> int:
+    """Check the folder, then run the work in a process of its own; start it once more if it is killed."""
+    sources, left_out = read_folder(job.folder)
+    for name, reason in left_out:
+        say(f"Left out: {name}: {reason}")
+    for source in sources:
+        for note in source.notes:
+            say(f"Note: {source.name}: {note}")
+    if not sources:
+        raise FolderError(f"the folder {str(job.folder)!r} holds no text file")
+    if len(sources) > limit:
+        raise FolderError(f"the folder {str(job.folder)!r} holds {len(sources)} documents, more than --limit {limit}")
+    job.out.mkdir(parents=True, exist_ok=True)
+    job.state.parent.mkdir(parents=True, exist_ok=True)
+    if fresh:
+        asyncio.run(forget(job))
+    say(f"Review of {len(sources)} document{'s' * (len(sources) > 1)} in {job.folder}, thread {job.thread_id}\n")
+    # With few documents the last one is left for the second process.
+    after = min(CRASH_AFTER, max(len(sources) - 1, 1)) if crash else -1
+    code, pid = _child(job, after)
+    if code == _KILLED and crash:
+        say(f"\nProcess {pid} was killed (signal {-code}). A new one starts from what is stored.\n")
+        code, pid = _child(job, -1)
+    if code < 0:
+        say(f"\nProcess {pid} was ended by signal {-code}. Run the same command again: what is done stays done.")
+        return FAILED
+    return code
+
+
+def _child(job: Job, after: int) -> tuple[int, int]:
+    command = [sys.executable, "-m", "taskstate.demo", f"--worker={after}"]
+    command += [f"--out={job.out.absolute()}", f"--state={job.state.absolute()}", "--", str(job.folder.absolute())]
+    with subprocess.Popen(command) as child:  # noqa: S603 - the interpreter that runs this, and no shell
+        try:
+            return child.wait(), child.pid
+        except KeyboardInterrupt:
+            # The terminal interrupts the child too; it ends its execution as aborted.
+            return child.wait(), child.pid
+
+
+def _work(job: Job) -> int:
+    outcome = asyncio.run(review(job, say))
+    if outcome.unfinished:
+        say("No comparison: " + "; ".join(outcome.unfinished))
+        return FAILED
+    _show(job, outcome)
+    return OK
+
+
+def _show(job: Job, outcome: Outcome) -> None:
+    shown = list(tables(outcome.extracts, width=34))
+    for table in shown[:SHOWN]:
+        say("\n" + table)
+    if len(shown) > SHOWN:
+        say(f"\n{len(outcome.extracts) - SHOWN * COLUMNS} more documents are in the file.")
+    found = sum(len(extract["contradictions"]) for extract in outcome.extracts)
+    gaps = sum(len(extract["missing"]) for extract in outcome.extracts)
+    say(f"\n(!) contradictions: {found}; not stated or left open: {gaps}. Each with its line in the file above.\n")
+    say(outcome.block)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

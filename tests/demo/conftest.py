@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROPOSALS = Path(__file__).resolve().parents[2] / "examples" / "supplier_review" / "proposals"
+
+
+@dataclass
+class Done:
+    """A run of the demo as a user starts it: its exit code, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def steps(self) -> dict[str, list[str]]:
+        """What each process did: its id -> `document step`, in order."""
+        steps: dict[str, list[str]] = {}
+        process = ""
+        for line in self.out.splitlines():
+            if found := re.match(r"Process (\d+)(?::| recovers)", line):
+                process = found[1]
+                steps[process] = []
+            elif found := re.match(r"  (\S.*?) +(extracted|attached|kept|gone|failed) ", line):
+                steps[process].append(f"{found[1]} {found[2]}")
+        return steps
+
+
+class Desk:
+    """A folder of documents and a place for the results, in a path with a space."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / "the documents"
+        self.out = root / "the results"
+        self.folder.mkdir()
+
+    def run(self, *options: str, folder: Path | None = None) -> Done:
+        command = [sys.executable, "-m", "taskstate.demo", str(folder or self.folder), "--out", str(self.out), *options]
+        env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False, env=env)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def journal(self, event: str = "extracted") -> list[str]:
+        """The documents that were really extracted (or attached), by any process, in order."""
+        lines = (self.out / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+        return [entry["document"] for entry in map(json.loads, lines) if entry["event"] == event]
+
+    def comparison(self) -> str:
+        return (self.out / "comparison.md").read_text(encoding="utf-8")
+
+    def extracts(self) -> dict[str, dict[str, Any]]:
+        found = [json.loads(path.read_bytes()) for path in sorted((self.out / "extracts").glob("*.extract.json"))]
+        return {extract["document"]: extract for extract in found}
+
+    def extract_file(self, name: str) -> Path:
+        (path,) = (self.out / "extracts").glob(f"{name}.*.extract.json")
+        return path
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    root = tmp_path / "a desk"
+    root.mkdir()
+    return Desk(root)
+
+
+@pytest.fixture
+def proposals(desk: Desk) -> Desk:
+    """A desk on which the four proposals lie."""
+    for path in PROPOSALS.iterdir():
+        shutil.copy(path, desk.folder)
+    return desk
