@@ -80,14 +80,14 @@ def test_a_call_inside_a_running_loop_is_refused_at_once() -> None:
 
         async def inside() -> None:
             calls = [
-                lambda: run.recall(),
-                lambda: run.store(),
+                run.recall,
+                run.store,
                 lambda: run.context["task-state"].record_artifact(path="x"),
                 lambda: run.call_tool("task-state/recordArtifact", {"path": "x"}),
                 lambda: run.spawn().__enter__(),
                 lambda: run.in_parallel([lambda child: None]),
                 lambda: harness.execution().__enter__(),
-                lambda: harness.threads.list(),
+                harness.threads.list,
                 lambda: make().__enter__(),
                 lambda: sync.Storage(MemoryStorage()).get("k"),
             ]
@@ -114,8 +114,8 @@ def test_bad_input_is_a_typed_error_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "file", "sqlite"])
 def test_a_storage_without_await(kind: str, tmp_path: Path) -> None:
-    made = {"memory": MemoryStorage, "file": lambda: FileStorage(tmp_path), "sqlite": lambda: SQLiteStorage(tmp_path / "d")}
-    storage = sync.Storage(made[kind]())
+    adapters = {"memory": MemoryStorage(), "file": FileStorage(tmp_path), "sqlite": SQLiteStorage(tmp_path / "db")}
+    storage = sync.Storage(adapters[kind])
     storage.set("a", {"x": 1})
     storage.set("b", 2)
     assert storage.get("a") == {"x": 1}

@@ -107,26 +107,26 @@ async def _run(case: dict[str, Any]) -> Any:
     own = Run()
     layer = task_state(merge_data=case["mergeData"], clock=lambda: 5000)
     rows = []
-    async with Harness(layers=[layer], storage=adapter, diagnostics=diagnostics.append) as harness:
-        async with harness.execution(thread_id="thr", execution_id="root") as root:
-            for step in case["steps"]:
-                row: dict[str, Any] = {"threw": None}
-                own.during = []
-                try:
-                    await own.step(root, step)
-                except ParallelError:
-                    row["threw"] = "fork_partial"
-                except Boom:
-                    row["threw"] = "step_failed"
-                row["parentState"] = root.state("task-state")
-                if step["kind"] == "callModel" or "child" in step:
-                    row["parentStateDuringModelCalls"] = own.during
-                if "settleMs" in step:
-                    await asyncio.sleep(step["settleMs"] / 1000)
-                    row["parentStateLater"] = root.state("task-state")
-                rows.append(row)
-            left = [name for name in harness.lifecycle.states.live() if name != "root"]
-            durable = copy.deepcopy(adapter.records)
+    harness = Harness(layers=[layer], storage=adapter, diagnostics=diagnostics.append)
+    async with harness, harness.execution(thread_id="thr", execution_id="root") as root:
+        for step in case["steps"]:
+            row: dict[str, Any] = {"threw": None}
+            own.during = []
+            try:
+                await own.step(root, step)
+            except ParallelError:
+                row["threw"] = "fork_partial"
+            except Boom:
+                row["threw"] = "step_failed"
+            row["parentState"] = root.state("task-state")
+            if step["kind"] == "callModel" or "child" in step:
+                row["parentStateDuringModelCalls"] = own.during
+            if "settleMs" in step:
+                await asyncio.sleep(step["settleMs"] / 1000)
+                row["parentStateLater"] = root.state("task-state")
+            rows.append(row)
+        left = [name for name in harness.lifecycle.states.live() if name != "root"]
+        durable = copy.deepcopy(adapter.records)
     return {
         "steps": rows,
         "childStartStates": own.starts,

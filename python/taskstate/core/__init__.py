@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..types import MergeMode
+from . import twin
 from .block import CountTokens, estimate_tokens, render
 from .faults import MAX_DEPTH, format_path
-from .twin import BACKEND, check_state, clone, equal, measure, merge, validate
+from .twin import BACKEND, check_state, clone, equal, measure, validate
 
 DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 """Largest value accepted where no other limit is set, in bytes as `measure` counts them."""
@@ -22,6 +24,35 @@ MAX_CHECKPOINTS = 50
 def cap(checkpoints: list[Any], limit: int = MAX_CHECKPOINTS) -> list[Any]:
     """A new list of the newest `limit` checkpoints, oldest first."""
     return checkpoints[-limit:] if limit > 0 else []
+
+
+def merge(
+    parent: Any,
+    child: Any,
+    *,
+    mode: MergeMode = "shallow",
+    execution_id: str = "",
+    base: Any = None,
+    conflicts: list[str] | None = None,
+) -> dict[str, Any]:
+    """The task state of a parent after its child returned; shares unchanged values with both.
+
+    A parent of None counts as empty. Checkpoints are joined and the newest 50 kept, files joined
+    without repeats, `data` by `mode`:
+
+    - `shallow`: key by key, the child's value wins;
+    - `namespace`: the child's data goes under `execution_id`;
+    - `three_way`: what the child added, changed or removed relative to `base`, the state that it
+      inherited (None counts as empty). The path of each place that the parent changed otherwise is
+      appended to `conflicts`; the child's value is kept there. Other keys of the parent stay.
+
+    Raises InvalidStateError where one of them is no task state. Source: the task-state
+    specification, onReturn; `three_way` is this library's own.
+    """
+    merged, found = twin.merge(parent, child, mode=mode, execution_id=execution_id, base=base)
+    if conflicts is not None:
+        conflicts.extend(found)
+    return merged
 
 
 __all__ = [

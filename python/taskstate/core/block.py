@@ -47,6 +47,8 @@ def render(state: Any, budget: float, count_tokens: CountTokens | None = None) -
 
 def _whole_tokens(budget: float) -> int | None:
     """The budget as a whole number of tokens, None for no limit."""
+    if type(budget) is int:
+        return budget if 0 < budget <= 2**53 else None
     if type(budget) is bool or not isinstance(budget, int | float):
         raise InvalidBudgetError(f"budget is no number but {type(budget).__name__}")
     if budget != budget:
@@ -60,9 +62,12 @@ def _render_counted(state: Any, tokens: int | None, count_tokens: CountTokens) -
     def count(text: str) -> int:
         counted = count_tokens(text)
         try:
-            return operator.index(counted)
+            number = int(operator.index(counted))
         except TypeError:
             raise ConfigurationError(f"count_tokens gave {type(counted).__name__}, not int") from None
+        if type(counted) is bool or number < 0:
+            raise ConfigurationError(f"count_tokens gave {counted}, not a number of tokens")
+        return number
 
     if tokens is None:
         text, _ = twin.render_block(state, None)
@@ -78,7 +83,8 @@ def _render_counted(state: Any, tokens: int | None, count_tokens: CountTokens) -
             if not kept:
                 break
             kept //= 2
-    text = _longest_prefix(head + "[]" + tail, tokens, count) + _CLOSING
+    # Without its own closing tag: a tokenizer that isn't monotone could let that through, and a second one after it.
+    text = _longest_prefix((head + "[]" + tail).removesuffix(_CLOSING), tokens, count) + _CLOSING
     return text, count(text)
 
 

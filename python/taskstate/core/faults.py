@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InvalidStateError, InvalidValueError, StateTooLargeError
+from ..errors import ConfigurationError, InvalidStateError, InvalidValueError, StateTooLargeError
 
 MAX_DEPTH = 200
 """Most containers that may be nested in one another, the root included."""
@@ -36,6 +36,8 @@ def format_path(name: str, keys: Sequence[Any]) -> str:
     for key in keys:
         if type(key) is int:
             shown += f"[{key}]"
+        elif type(key) is not str:
+            shown += f"[{describe(key)}]"
         elif _PLAIN_KEY.match(key) and len(key) <= _SHOWN_KEY:
             shown += f".{key}" if shown else key
         else:
@@ -76,12 +78,20 @@ def state_fault(kind: str, name: str, keys: Sequence[Any], subject: Any) -> Inva
     return InvalidStateError(format_path(name, keys), reason)
 
 
+def mode_fault(mode: object) -> ConfigurationError:
+    """The error for a mode of merging that isn't one."""
+    return ConfigurationError(f"unknown merge mode {mode!r}")
+
+
 def _depth_fault(name: str, keys: Sequence[Any], root: Any) -> InvalidValueError:
     """Tell a cycle from honest nesting by walking down the path that was too deep."""
     seen = {id(root): 0}
     here = root
     for depth, key in enumerate(keys, 1):
-        here = here[key]
+        try:
+            here = here[key]
+        except (LookupError, TypeError):  # somebody changed the value meanwhile
+            break
         if id(here) in seen:
             back = format_path(name, keys[: seen[id(here)]])
             return InvalidValueError(format_path(name, keys[:depth]), f"refers back to {back}")

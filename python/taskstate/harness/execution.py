@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -81,7 +82,7 @@ class Execution:
         less the system prompt and what is reserved for the response. `budgets` sets them by layer id
         instead; a layer that it leaves out shows everything.
         """
-        self._check_running()
+        self._check_here()
         if budgets is None:
             window = self._harness.context_window if context_window is None else context_window
             reserve = self._harness.response_reserve if response_reserve is None else response_reserve
@@ -96,14 +97,14 @@ class Execution:
         Raises what prevented a durable write (StorageError, ConflictError, the adapter's own), unless
         the harness isn't strict. If the caller is cancelled, the write still ends, old or new.
         """
-        self._check_running()
+        self._check_here()
         await self._lifecycle.store(self._ctx, response, new_items=new_items, log=log)
         await self._lifecycle.flush(self._ctx)
 
     def state(self, layer_id: str) -> JSON:
         """A copy of a layer's state; None where it has none."""
         state = self.peek(layer_id)
-        return None if state is None else core.clone(state, "")
+        return None if state is None else core.clone(state, "", max_bytes=sys.maxsize)  # it is within the limit
 
     def peek(self, layer_id: str) -> JSON:
         """The state itself, for reading only."""
@@ -151,7 +152,7 @@ class Execution:
         A child that ends by an exception is not merged. Nothing of a child is stored before it is
         merged; when the block ends, the merged state is durable.
         """
-        self._check_running()
+        self._check_here()
         child_ctx = ExecutionContext(
             execution_id=self._harness.new_execution_id(execution_id),
             thread_id=self._ctx.thread_id,
@@ -214,13 +215,14 @@ class Execution:
 
         `ids` names the children's execution ids.
         """
-        self._check_running()
+        self._check_here()
         return await run_paths(self, workers, mode, limit, ids, self._lifecycle.reporter)
 
     async def _end(self, outcome: Outcome, merge_into: Execution | None) -> None:
         """End a child: merge it if it succeeded, tell its layers, forget it."""
         self._ended = True
         try:
+            await self._lifecycle.settle(self._ctx)
             if merge_into is not None:
                 await self._return_to(merge_into)
         finally:
@@ -245,6 +247,7 @@ class Execution:
         async with self._merging:
             self._ended = True
         try:
+            await self._lifecycle.settle(self._ctx)
             await self._lifecycle.complete(self._ctx, outcome)
             await self._lifecycle.flush(self._ctx)
         finally:
@@ -254,6 +257,11 @@ class Execution:
     def _check_running(self) -> None:
         if self._ended:
             raise LifecycleError(f"execution {self.execution_id} has ended")
+
+    def _check_here(self) -> None:
+        self._check_running()
+        if asyncio.get_running_loop() is not self._loop:
+            raise LifecycleError(f"execution {self.execution_id} belongs to another event loop")
 
     def _tools(self) -> list[tuple[str, str, LayerFunction]]:
         return [
@@ -275,14 +283,18 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 async def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Await something to its end, even if the caller is cancelled meanwhile; the cancellation follows it."""
+    """Await something to its end, even if the caller is cancelled meanwhile; the cancellation follows it.
+
+    Of an error that comes together with a cancellation only the latter is raised, with the error as its cause.
+    """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
             await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None and (task.cancelled() or task.exception() is None):
-        raise cancelled
+        except asyncio.CancelledError as interruption:
+            cancelled = interruption
+    error = None if task.cancelled() else task.exception()
+    if cancelled is not None:
+        raise cancelled from error
     task.result()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,8 @@ class LayerHandle:
     attributes that give copies. Both work from any thread and event loop while the execution runs.
     """
 
+    __slots__ = ("_execution", "_layer")  # so that setting a field is an error, not an attribute without effect
+
     def __init__(self, execution: Execution, layer: ContextLayer) -> None:
         self._execution = execution
         self._layer = layer
@@ -38,7 +42,7 @@ class LayerHandle:
                 return self._bind(function)
         state = self._execution.peek(self._layer.id)
         if not name.startswith("_") and type(state) is dict and name in state:
-            return core.clone(state[name], name)
+            return core.clone(state[name], name, max_bytes=sys.maxsize)
         raise AttributeError(f"layer {self._layer.id} has no function and no field of state named {name!r}")
 
     def __dir__(self) -> list[str]:
@@ -81,11 +85,16 @@ async def on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any], pati
     """
     if asyncio.get_running_loop() is loop:
         return await make()
-    future = asyncio.run_coroutine_threadsafe(make(), loop)
+    given_up = threading.Event()
+    future = asyncio.run_coroutine_threadsafe(_unless(given_up, make), loop)
     try:
         return await asyncio.wait_for(asyncio.wrap_future(future), patience)
     except TimeoutError:
-        raise LifecycleError(f"the run's event loop gave no answer within {patience:g} s; is it blocked?") from None
+        if future.done() and not future.cancelled():
+            raise  # it is the answer
+        raise _no_answer(patience) from None
+    finally:
+        given_up.set()
 
 
 def from_thread(loop: asyncio.AbstractEventLoop, make: Callable[[], Any], patience: float) -> Any:
@@ -96,9 +105,24 @@ def from_thread(loop: asyncio.AbstractEventLoop, make: Callable[[], Any], patien
         running = None
     if running is not None:
         raise LifecycleError("a blocking call inside a running event loop; await the async function instead")
-    future = asyncio.run_coroutine_threadsafe(make(), loop)
+    given_up = threading.Event()
+    future = asyncio.run_coroutine_threadsafe(_unless(given_up, make), loop)
     try:
         return future.result(patience)
     except TimeoutError:
-        future.cancel()
-        raise LifecycleError(f"the run's event loop gave no answer within {patience:g} s; is it blocked?") from None
+        if not future.cancel() and not future.cancelled():
+            raise  # it is the answer
+        raise _no_answer(patience) from None
+    finally:
+        given_up.set()
+
+
+async def _unless(given_up: threading.Event, make: Callable[[], Any]) -> Any:
+    """Await `make()`, unless its caller stopped waiting before it began: what was reported as failed has no effect."""
+    if given_up.is_set():
+        raise asyncio.CancelledError
+    return await make()
+
+
+def _no_answer(patience: float) -> LifecycleError:
+    return LifecycleError(f"the run's event loop gave no answer within {patience:g} s; is it blocked?")

@@ -104,15 +104,15 @@ class Harness:
         """
         loop = self._open_loop()
         ctx = ExecutionContext(
-            execution_id=self.new_execution_id(execution_id),
             thread_id=self._ids() if thread_id is None else _checked_id("thread_id", thread_id),
             resource_id=None if resource_id is None else _checked_id("resource_id", resource_id),
+            execution_id=self.new_execution_id(execution_id),
         )
         run = Execution(self, ctx, loop)
         try:
             await run.start()
         except BaseException:
-            self.lifecycle.forget(ctx)
+            await finish(self.lifecycle.dispose(ctx))
             self.release(ctx.execution_id)
             raise
         try:

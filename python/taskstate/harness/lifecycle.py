@@ -21,7 +21,7 @@ from .diagnostics import DiagnosticsCallback, MergeConflict, Reporter
 from .hooks import Hook, find_hooks
 from .loading import InitStorage, set_aside
 from .records import Records, SharedThread
-from .redact import Redact, redact_value
+from .redact import Redact, redact_arguments, redact_value
 from .states import States
 
 
@@ -71,7 +71,7 @@ class Lifecycle:
             raise ConfigurationError(f"shared_thread {shared_thread!r} is neither conflict nor last_writer")
         self.layers = tuple(layers)
         self.storage: StorageAdapter = MemoryStorage() if storage is None else storage
-        self.reporter = Reporter(diagnostics)
+        self.reporter = Reporter(diagnostics, redact)
         self.records = Records(self.storage, shared_thread)
         self.states = States(self.records, self.reporter, strict=strict, redact=redact, max_bytes=max_state_bytes)
         self._redact = redact
@@ -97,7 +97,7 @@ class Lifecycle:
         try:
             for layer in chosen:
                 hook = self._hooks[layer.id].get("init")
-                storage = InitStorage(self.records, layer, ctx)
+                storage = InitStorage(self.records, layer, ctx, self._redact)
                 loaded.append((layer, storage))
                 if hook is not None:
                     await self._init_layer(layer, hook, ctx, storage)
@@ -237,6 +237,12 @@ class Lifecycle:
             self._disabled.discard((ctx.execution_id, layer.id))
             self._busy.pop((ctx.execution_id, layer.id), None)
 
+    async def settle(self, ctx: ExecutionContext) -> None:
+        """Wait for hooks and functions under way, so that what they change is still taken in."""
+        for layer in self.layers:
+            async with self._exclusive(ctx, layer, wanted=False):
+                pass
+
     async def flush(self, ctx: ExecutionContext) -> None:
         """Wait until all states of an execution are durable; in strict mode raise what prevented it."""
         await self.states.flush(ctx)
@@ -245,12 +251,13 @@ class Lifecycle:
         """Call a function of a layer; when this returns, its change of the state is durable."""
         layer = self.layer(layer_id)
         parsed = function.parse(f"{layer_id}/{function.name}", arguments)
+        if self._redact is not None:
+            parsed = redact_arguments(parsed, self._redact)
         async with self._exclusive(ctx, layer, wanted=False):
             change = function.apply(self.states.lend(ctx.execution_id, layer), parsed, ctx)
             write = None if change.state is None else self.states.set(ctx, layer, change.state)
         if write is not None:
-            await asyncio.wait([write])
-            self.states.settle([write])
+            await self.states.ended(ctx, write)
         return change.result
 
     def is_disabled(self, ctx: ExecutionContext, layer_id: str) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .. import core
 from ..layer.context import ContextLayer, ExecutionContext
 from ..storage import GLOBAL_SCOPE, ScopedStorage, state_key
 from ..types import JSON
 from .records import Records
+from .redact import Redact, redact_value
 
 _STATE = "state"
 _SET_ASIDE = "set-aside"
@@ -29,18 +31,23 @@ def scope_key_of(layer: ContextLayer, ctx: ExecutionContext) -> str:
 class InitStorage(ScopedStorage):
     """The scope of a layer, where reading and writing the state itself keeps track of its version."""
 
-    def __init__(self, records: Records, layer: ContextLayer, ctx: ExecutionContext) -> None:
+    def __init__(
+        self, records: Records, layer: ContextLayer, ctx: ExecutionContext, redact: Redact | None = None
+    ) -> None:
         self.scope_key = scope_key_of(layer, ctx)
         super().__init__(records.storage, layer.id, self.scope_key, scope=layer.scope)
         self.record = records.open(state_key(layer.id, self.scope_key, scope=layer.scope))
         self._records = records
+        self._redact = redact
 
     async def get(self, key: str) -> JSON:
         """The value at `key`; None when there is none."""
         return await self._records.read(self.record) if key == _STATE else await super().get(key)
 
     async def set(self, key: str, value: JSON) -> None:
-        """Keep a copy of `value` at `key`; durable when this returns."""
+        """Keep a copy of `value` at `key`, redacted; durable when this returns."""
+        if self._redact is not None:
+            value = redact_value(core.clone(value), self._redact)
         if key == _STATE:
             await self._records.submit(self.record, value)
         else:

@@ -31,10 +31,6 @@ class Settled:
         return self.error is None
 
 
-class _Lost(Exception):
-    """Another path won the race."""
-
-
 async def run_paths(
     parent: Execution,
     workers: Sequence[Worker],
@@ -89,7 +85,7 @@ class _Race:
 
     def arrive(self, index: int) -> None:
         if self.winner is not None:
-            raise _Lost
+            raise LifecycleError("another path won the race")
         self.winner = index
 
 
@@ -103,9 +99,8 @@ async def _first(tasks: list[asyncio.Task[Any]], race: _Race, parent: Execution,
         await _stop([task for task in losers if not task.done()])
         await asyncio.wait({winner})
         for task in losers:
-            reporter.report(
-                "", "in_parallel", parent.execution_id, _settled(task).error or LifecycleError("lost the race")
-            )
+            error = _settled(task).error or LifecycleError("another path won the race")
+            reporter.report("", "in_parallel", parent.execution_id, error)
         return winner.result()
     settled = [_settled(task) for task in tasks]
     raise ParallelError([None] * len(tasks), {index: path.error for index, path in enumerate(settled) if path.error})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import Any, Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 from ..errors import ConflictError
 from ..storage import StorageAdapter, SupportsVersions
@@ -13,6 +14,7 @@ from ..types import JSON
 SharedThread: TypeAlias = Literal["conflict", "last_writer"]
 
 _UNREAD: Any = object()
+_BEING_WRITTEN: Any = object()
 
 
 class Record:
@@ -21,6 +23,25 @@ class Record:
     def __init__(self, key: str) -> None:
         self.key = key
         self.version: Any = _UNREAD
+
+
+class _Watch:
+    """What this process knows of an adapter without versions: a stamp for each record that it wrote."""
+
+    def __init__(self, storage: StorageAdapter) -> None:
+        self.storage = storage  # keeps its id from being given to another adapter
+        self.open: dict[str, int] = {}
+        self.stamps: dict[str, object] = {}
+
+
+_watches: WeakValueDictionary[int, _Watch] = WeakValueDictionary()
+
+
+def written_by_others(storage: StorageAdapter, key: str) -> None:
+    """Take note that a record was written or deleted outside of the executions that have it open."""
+    watch = _watches.get(id(storage))
+    if watch is not None and key in watch.open:
+        watch.stamps[key] = object()
 
 
 class Records:
@@ -36,8 +57,9 @@ class Records:
         self._checked = shared_thread == "conflict"
         self._versions = storage if self._checked and isinstance(storage, SupportsVersions) else None
         self._lanes: dict[str, _Lane] = {}
-        self._open: dict[str, int] = {}
-        self._stamps: dict[str, object] = {}
+        self._watch = _watches.setdefault(id(storage), _Watch(storage))
+        self._open = self._watch.open
+        self._stamps = self._watch.stamps
 
     def open(self, key: str) -> Record:
         """A record to be read and written; `close` it when its execution ends."""
@@ -56,9 +78,10 @@ class Records:
         if self._versions is not None:
             value, record.version = await self._versions.get_versioned(record.key)
             return value
-        value = await self.storage.get(record.key)
-        record.version = self._stamps.get(record.key)
-        return value
+        # Whoever writes between the two has another stamp, and so this record can't be written.
+        stamp = self._stamps.get(record.key)
+        record.version = object() if stamp is _BEING_WRITTEN else stamp
+        return await self.storage.get(record.key)
 
     def submit(self, record: Record, value: JSON) -> asyncio.Future[None]:
         """Write a state, or delete the record where it is None; the future ends when that is durable.
@@ -100,14 +123,22 @@ class Records:
             else:
                 record.version = await self._versions.compare_and_set(record.key, value, record.version)
             return
-        if self._checked and record.version is not _UNREAD and self._stamps.get(record.key) is not record.version:
+        if not self._checked:
+            await self._put(record.key, value)
+            return
+        if record.version is not _UNREAD and self._stamps.get(record.key) is not record.version:
             raise ConflictError(record.key, "another execution wrote this record")
-        if value is None:
-            await self.storage.delete(record.key)
-        else:
-            await self.storage.set(record.key, value)
-        if self._checked:
+        self._stamps[record.key] = _BEING_WRITTEN
+        try:
+            await self._put(record.key, value)
+        finally:  # a write that failed may have taken effect
             record.version = self._stamps[record.key] = object()
+
+    async def _put(self, key: str, value: JSON) -> None:
+        if value is None:
+            await self.storage.delete(key)
+        else:
+            await self.storage.set(key, value)
 
     async def drain(self) -> None:
         """Wait until every write that was asked for has ended, well or not."""

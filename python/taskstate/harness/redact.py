@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import core
 from ..errors import ConfigurationError, InvalidValueError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Redact: TypeAlias = Callable[[str], str]
 """Gives a text with what must not leave the process replaced."""
@@ -25,13 +28,25 @@ def redact_value(value: Any, redact: Redact, path: tuple[str | int, ...] = ()) -
 
     Raises InvalidValueError where two keys of one dict become equal, since one value would be lost.
     """
-    if type(value) is str:
-        return redact_text(value, redact)
-    if type(value) is list:
+    if isinstance(value, str):
+        return redact_text(str.__str__(value), redact)
+    if isinstance(value, list | tuple):
         return [redact_value(item, redact, (*path, index)) for index, item in enumerate(value)]
-    if type(value) is dict:
-        redacted = {redact_text(key, redact): redact_value(item, redact, (*path, key)) for key, item in value.items()}
+    if isinstance(value, dict):
+        redacted = {}
+        for key, item in value.items():
+            shown = redact_text(key, redact)
+            redacted[shown] = redact_value(item, redact, (*path, shown))
         if len(redacted) != len(value):
             raise InvalidValueError(core.format_path("", path), "redaction makes two keys equal")
         return redacted
     return value
+
+
+def redact_arguments(parsed: BaseModel, redact: Redact) -> BaseModel:
+    """The arguments of a function with every text redacted, so that it compares them with what the state holds.
+
+    What is nested in them is redacted when it enters the state.
+    """
+    texts = {name: redact_text(value, redact) for name, value in parsed if type(value) is str}
+    return parsed.model_copy(update=texts)

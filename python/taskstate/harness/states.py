@@ -70,12 +70,16 @@ class States:
         while writes:
             pending = list(writes)
             await asyncio.wait(pending)
-            for future in pending:
-                writes.discard(future)
-            self.settle(pending)
+            self._settle(writes, pending)
 
-    def settle(self, ended: list[asyncio.Future[None]]) -> None:
-        """In strict mode, raise the first error among writes that have ended."""
+    async def ended(self, ctx: ExecutionContext, write: asyncio.Future[None]) -> None:
+        """Wait until one write is durable; in strict mode raise what prevented it."""
+        await asyncio.wait([write])
+        self._settle(self._writes.get(ctx.execution_id, set()), [write])
+
+    def _settle(self, writes: _Writes, ended: list[asyncio.Future[None]]) -> None:
+        """Let go of writes that have ended: their errors are raised once."""
+        writes.difference_update(ended)
         errors = [error for future in ended if (error := future.exception()) is not None]
         if errors and self._strict:
             raise errors[0]
@@ -90,7 +94,9 @@ class States:
     def live(self) -> dict[str, dict[str, JSON]]:
         """Every live state, by execution and layer, as copies."""
         return {
-            execution_id: {layer_id: core.clone(state, "") for layer_id, state in states.items()}
+            execution_id: {
+                layer_id: core.clone(state, "", max_bytes=self._max_bytes) for layer_id, state in states.items()
+            }
             for execution_id, states in self._live.items()
         }
 

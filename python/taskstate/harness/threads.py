@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import core
 from ..errors import ConflictError, InvalidValueError, StorageError
-from ..layer.context import ContextLayer
+from ..layer.context import ContextLayer, empty_state
+from ..layer.task_state import TaskStateLayer
 from ..storage import StorageAdapter, SupportsVersions, parse_key, scope_prefix
 from ..types import JSON
+from .records import written_by_others
 from .redact import Redact, redact_value
 
 FORMAT = "taskstate.thread"
@@ -59,6 +62,7 @@ class Threads:
     ) -> None:
         self._storage = storage
         self._redact = redact
+        self._task_states = {layer.id for layer in layers if isinstance(layer, TaskStateLayer)}
         self._others = {layer.id for layer in layers if layer.scope != "thread"}
 
     async def list(self) -> ThreadInfos:
@@ -87,7 +91,7 @@ class Threads:
         The document is checked as a whole first. A thread that has state is refused with
         ConflictError; with `overwrite`, it is replaced and what the document doesn't have is deleted.
         """
-        target, layers = check_document(core.clone(document, "document"), thread_id)
+        target, layers = check_document(core.clone(document, "document"), thread_id, self._task_states)
         present = await self._entries(target)
         if present and not overwrite:
             raise ConflictError(present[0].key, "the thread has state already")
@@ -95,19 +99,21 @@ class Threads:
             scope_prefix(layer_id, target, scope="thread") + name: self._redacted(value)
             for layer_id, names in layers.items()
             for name, value in names.items()
+            if value is not None
         }
         for key, value in records.items():
             await self._storage.set(key, value)
+            written_by_others(self._storage, key)
         for entry in present:
             if entry.key not in records:
-                await self._storage.delete(entry.key)
+                await self._delete(entry)
         return target
 
     async def delete(self, thread_id: str) -> int:
         """Delete a thread with everything that layers keep under it; gives the number of records."""
         entries = await self._entries(thread_id)
         for entry in entries:
-            await self._storage.delete(entry.key)
+            await self._delete(entry)
         return len(entries)
 
     async def prune(self, *, older_than: float) -> Ids:
@@ -132,7 +138,9 @@ class Threads:
                     await versioned.compare_and_delete(key, version)
         except StorageError:
             return False
-        await self.delete(thread_id)
+        for entry in entries:
+            if entry.key not in versions:
+                await self._delete(entry)
         return True
 
     async def _info(self, thread_id: str, entries: _Entries) -> ThreadInfo:
@@ -147,6 +155,10 @@ class Threads:
         layers = tuple(sorted({entry.layer_id for entry in entries}))
         return ThreadInfo(thread_id, layers, len(times), max(times, default=None), tuple(problems))
 
+    async def _delete(self, entry: _Entry) -> None:
+        await self._storage.delete(entry.key)
+        written_by_others(self._storage, entry.key)
+
     async def _read(self, entry: _Entry) -> JSON:
         return self._redacted(await self._storage.get(entry.key))
 
@@ -159,7 +171,7 @@ class Threads:
     async def _by_thread(self) -> dict[str, _Entries]:
         """The records of every thread. A layer that this harness doesn't have is taken to be one of threads."""
         grouped: dict[str, _Entries] = {}
-        for key in await self._storage.list(LAYERS_PREFIX):
+        for key in sorted(await self._storage.list(LAYERS_PREFIX)):
             parsed = parse_key(key)
             if parsed is not None and not parsed.is_global and parsed.layer_id not in self._others:
                 grouped.setdefault(parsed.scope_key, []).append(_Entry(key, parsed.layer_id, parsed.name))
@@ -173,8 +185,13 @@ def _timestamps(state: JSON) -> Times:
     return [time for time in times if type(time) is int or type(time) is float]
 
 
-def check_document(document: Any, thread_id: str | None) -> tuple[str, dict[str, dict[str, JSON]]]:
-    """The thread id and the records of an exported thread; InvalidValueError names what is wrong."""
+def check_document(
+    document: Any, thread_id: str | None, task_states: AbstractSet[str]
+) -> tuple[str, dict[str, dict[str, JSON]]]:
+    """The thread id and the records of an exported thread; InvalidValueError names what is wrong.
+
+    `task_states` are the ids of the layers whose state must be a task state.
+    """
 
     def refuse(path: str, reason: str) -> InvalidValueError:
         return InvalidValueError(f"document{path}", reason)
@@ -195,6 +212,7 @@ def check_document(document: Any, thread_id: str | None) -> tuple[str, dict[str,
         if not layer_id:
             raise refuse(".layers", "a layer's id is empty")
         state = names.get("state")
-        if type(state) is dict and state.keys() & {"checkpoints", "files", "data"} and layer_id == "task-state":
-            core.check_state({"checkpoints": [], "files": [], "data": {}, **state}, f"document.layers.{layer_id}.state")
+        if layer_id in task_states and state is not None:
+            complete = {**empty_state(), **state} if type(state) is dict else state
+            core.check_state(complete, core.format_path("document.layers", [layer_id, STATE]))
     return target, layers

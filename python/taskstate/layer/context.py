@@ -66,8 +66,8 @@ class ContextLayer:
     a plain method can't be interrupted. `on_init_error` says what a failing init does: `raise`,
     `disable` the layer for the run, or `set_aside` the stored record and start anew.
 
-    Hooks are given copies of the state and what they return is copied, unless `pure` is set: then
-    the layer promises never to change a state in place.
+    Hooks are given copies of the state and what they return is copied, unless a class sets `pure`: then
+    it promises never to change a state in place. Subclasses don't inherit that promise.
 
     Source: the original's layer lifecycle.
     """
@@ -82,6 +82,11 @@ class ContextLayer:
 
     functions: Sequence[LayerFunction] = ()
     pure: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "pure" not in cls.__dict__:
+            cls.pure = False
 
     def __init__(
         self,

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import orjson
-
-from ..errors import InvalidArgumentError
+from ..errors import ConfigurationError, CorruptRecordError, InvalidArgumentError
+from ..storage import decode
 from ..types import JSON, ToolSpec
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ ToolStyle: TypeAlias = Literal["plain", "openai-chat", "openai-responses", "anth
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_ALIAS = 64
+_AMBIGUOUS = re.compile("___|_[0-9a-f]{10}\\Z")
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,13 @@ class LayerFunction:
 def alias(tool_name: str) -> str:
     """A name that every model provider takes: at most 64 of `A-Za-z0-9_-`.
 
-    A name that had to be changed beyond its `/` carries a digest, so that two tools never share one.
+    A name that had to be changed beyond its `/`, or could be mistaken for the alias of another, carries
+    a digest, so that two tools never share one.
     """
     layer, _, function = tool_name.rpartition("/")
     safe = f"{_UNSAFE.sub('_', layer)}__{_UNSAFE.sub('_', function)}"
     plain = f"{layer}__{function}"
-    if safe == plain and "__" not in layer and "__" not in function and len(safe) <= _LONGEST_ALIAS:
+    if safe == plain and safe.count("__") == 1 and not _AMBIGUOUS.search(safe) and len(safe) <= _LONGEST_ALIAS:
         return safe
     digest = hashlib.sha256(tool_name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     return f"{safe[: _LONGEST_ALIAS - 11]}_{digest}"
@@ -90,6 +91,8 @@ def alias(tool_name: str) -> str:
 
 def tool_specs(tools: Mapping[str, LayerFunction], style: ToolStyle) -> list[dict[str, JSON]]:
     """Describe tools (full name to function) in the form that a provider's API takes."""
+    if style not in _STYLES:
+        raise ConfigurationError(f"style {style!r} is none of {', '.join(_STYLES)}")
     return [_STYLES[style](_spec(name, function)) for name, function in tools.items()]
 
 
@@ -98,9 +101,11 @@ def decode_arguments(label: str, arguments: Any) -> Any:
     if type(arguments) is not str and type(arguments) is not bytes:
         return arguments
     try:
-        return orjson.loads(arguments)
-    except orjson.JSONDecodeError:
-        raise InvalidArgumentError(label, [((), "not the JSON text of an object")]) from None
+        return decode(arguments if isinstance(arguments, bytes) else arguments.encode(), label)
+    except CorruptRecordError as error:
+        raise InvalidArgumentError(label, [((), error.reason)]) from None
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(label, [((), "string holds a lone surrogate")]) from None
 
 
 def _spec(name: str, function: LayerFunction) -> ToolSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
@@ -90,7 +91,8 @@ class TaskStateLayer(ContextLayer):
         self.count_tokens = count_tokens
         self.role = role
         self.clock = clock
-        self._bases: dict[str, JSON] = {}
+        # By the whole context: harnesses that share this layer may give their children the same ids.
+        self._bases: dict[ExecutionContext, JSON] = {}
 
     async def init(self, *, storage: ScopedStorage, **_: Any) -> dict[str, JSON]:
         """Load the thread's state; what is missing takes its default, what is no task state is refused."""
@@ -117,26 +119,28 @@ class TaskStateLayer(ContextLayer):
         """A deep copy for the child."""
         core.check_state(parent_state)
         if self.merge_data == "three_way":
-            self._bases[child_ctx.execution_id] = core.clone(parent_state, "")
-        return {"child_state": core.clone(parent_state, ""), "items": []}
+            self._bases[child_ctx] = _copy(parent_state)
+        return {"child_state": _copy(parent_state), "items": []}
 
     def on_return(
         self, *, child_state: JSON, parent_state: JSON, child_ctx: ExecutionContext, **_: Any
     ) -> dict[str, JSON]:
         """Merge the child's checkpoints, files and data into the parent."""
-        state, conflicts = core.merge(
+        conflicts: list[str] = []
+        state = core.merge(
             parent_state,
             child_state,
             mode=self.merge_data,
             execution_id=child_ctx.execution_id,
-            base=self._bases.get(child_ctx.execution_id),
+            base=self._bases.get(child_ctx),
+            conflicts=conflicts,
         )
         return {"parent_state": state, "conflicts": conflicts} if conflicts else {"parent_state": state}
 
     def on_complete(self, *, state: JSON, outcome: str, ctx: ExecutionContext, **_: Any) -> dict[str, JSON] | None:
         """Record the outcome in `data.__outcome`, with a last checkpoint."""
         outcome = check_outcome(outcome)
-        self._bases.pop(ctx.execution_id, None)
+        self._bases.pop(ctx, None)
         if state is None:
             return None
         completed = self._with_checkpoint(state, ctx.depth)
@@ -147,6 +151,11 @@ class TaskStateLayer(ContextLayer):
         core.check_state(state)
         checkpoint = {"timestamp": self.clock(), "depth": depth}
         return {**state, "checkpoints": core.cap([*state["checkpoints"], checkpoint])}
+
+
+def _copy(state: JSON) -> JSON:
+    """A deep copy of a state that is within its limit already."""
+    return core.clone(state, "", max_bytes=sys.maxsize)
 
 
 def _record_artifact(state: JSON, arguments: Any, ctx: ExecutionContext) -> Change:

@@ -200,7 +200,7 @@ class Database:
             try:
                 self._prepare_file(connection)
             except sqlite3.OperationalError as error:
-                # Two processes that switch to WAL at once get this without SQLite's own waiting.
+                # Two processes that switch to WAL at once may get this without SQLite's own waiting.
                 _roll_back(connection)
                 if not _is_locked(error) or time.monotonic() > deadline:
                     raise

@@ -122,7 +122,8 @@ def render_parts(state: Any, limit: int | None) -> tuple[str, list[str], int, st
     head = writer = _Writer(limit)
     tail = None
     try:
-        head.put(OPENING + "{")
+        head.put(OPENING)
+        head.put("{")
         for index, (key, value) in enumerate(state.items()):
             writer.put(",\n  " if index else "\n  ")
             writer.key(key)
@@ -135,7 +136,8 @@ def render_parts(state: Any, limit: int | None) -> tuple[str, list[str], int, st
                     writer.value(value, 1)
             except Fault as fault:
                 raise fault.at(key) from None
-        writer.put("\n}" + CLOSING)
+        writer.put("\n}")
+        writer.put(CLOSING)
         entries = _entries(state["checkpoints"], None if limit is None else limit - writer.used)
     except _Full:
         return head.text(), [], len(state["checkpoints"]), tail.text() if tail else "", False

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...errors import ConfigurationError
-from ..faults import MAX_DEPTH, format_path, state_fault, value_fault
-from .value import Fault, same
+from ..faults import MAX_DEPTH, format_path, mode_fault, state_fault, value_fault
+from .value import Fault, same, validate
 
 MAX_CHECKPOINTS = 50
 OUTCOME_KEY = "__outcome"
@@ -54,8 +53,11 @@ def check_checkpoints(checkpoints: list[Any], name: str) -> None:
 def merge(
     parent: Any, child: Any, *, mode: str = "shallow", execution_id: str = "", base: Any = None
 ) -> tuple[dict[str, Any], list[str]]:
-    if mode not in ("shallow", "namespace", "three_way"):
-        raise ConfigurationError(f"unknown merge mode {mode!r}")
+    if not isinstance(mode, str) or mode not in ("shallow", "namespace", "three_way"):
+        raise mode_fault(mode)
+    if type(execution_id) is not str:
+        raise state_fault("a str", "execution_id", (), execution_id)
+    validate(execution_id, "execution_id")
     check_state(child, "child")
     if parent is None:
         parent = _empty()
@@ -170,6 +172,8 @@ def _agree(left: Any, right: Any, path: list[Any]) -> bool:
 
 def _overlap(base: list[Any], child: list[Any]) -> int:
     """The largest k such that the last k of `base` are the first k of `child` (Knuth-Morris-Pratt)."""
+    if len(base) <= len(child) and all(same(item, other, 2) for item, other in zip(child, base, strict=False)):
+        return len(base)
     if not child:
         return 0
     fallback = [0] * len(child)

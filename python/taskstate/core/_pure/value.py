@@ -10,6 +10,9 @@ from ..faults import MAX_DEPTH, value_fault
 
 DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 _VALUE_COST = 8
+# How far a copy goes before the whole value is weighed, so that one that is too large (a few shared
+# containers can stand for billions) is refused before its copy fills the memory.
+_COPIED_UNWEIGHED = 1024 * 1024
 MIN_INT = -(2**63)
 MAX_INT = 2**64 - 1
 
@@ -35,16 +38,34 @@ class Fault(Exception):
 
 
 class _Walk:
-    """One pass over a value: checks every node and counts its size."""
+    """One pass over a value: checks every node, counts its size and, if wanted, copies it."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, root: Any, max_bytes: int, depth: int, *, copying: bool = False) -> None:
+        self.root = root
         self.max_bytes = max_bytes
+        self.depth = depth
+        self.copying = copying
+        self.pause = min(max_bytes, _COPIED_UNWEIGHED) if copying else max_bytes
         self.size = 0
+
+    def run(self) -> Any:
+        return self.value(self.root, self.depth)
 
     def charge(self, size: int) -> None:
         self.size += size
+        if self.size > self.pause:
+            self.weigh()
+
+    def weigh(self) -> None:
+        """Whether the whole value is within the limit. Another fault in it is left for the walk to meet."""
         if self.size > self.max_bytes:
             raise Fault("too_large", self.max_bytes)
+        self.pause = self.max_bytes
+        try:
+            _Walk(self.root, self.max_bytes, self.depth).run()
+        except Fault as fault:
+            if fault.kind == "too_large":
+                raise
 
     def text(self, value: str, kind: str) -> int:
         """The length of a string in UTF-8 bytes."""
@@ -85,9 +106,11 @@ class _Walk:
                 raise Fault("bad_key", key)
             self.charge(self.text(key, "key_surrogate"))
             try:
-                copy[key] = self.value(item, depth)
+                seen = self.value(item, depth)
             except Fault as fault:
                 raise fault.at(key) from None
+            if self.copying:
+                copy[key] = seen
         return copy
 
     def list(self, value: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:
@@ -97,27 +120,33 @@ class _Walk:
         copy = []
         for index, item in enumerate(value):
             try:
-                copy.append(self.value(item, depth))
+                seen = self.value(item, depth)
             except Fault as fault:
                 raise fault.at(index) from None
+            if self.copying:
+                copy.append(seen)
         return copy
 
 
 def clone(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES, depth: int = 0) -> Any:
     try:
-        return _Walk(max_bytes).value(value, depth)
+        return _Walk(value, max_bytes, depth, copying=True).run()
     except Fault as fault:
         raise fault.error(name, value) from None
 
 
 def validate(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES, depth: int = 0) -> None:
-    clone(value, name, max_bytes=max_bytes, depth=depth)
+    _size(value, name, max_bytes, depth)
 
 
-def measure(value: Any, name: str = "value") -> int:
-    walk = _Walk(2**62)
+def measure(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES) -> int:
+    return _size(value, name, max_bytes, 0)
+
+
+def _size(value: Any, name: str, max_bytes: int, depth: int) -> int:
+    walk = _Walk(value, max_bytes, depth)
     try:
-        walk.value(value, 0)
+        walk.run()
     except Fault as fault:
         raise fault.error(name, value) from None
     return walk.size
