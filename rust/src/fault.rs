@@ -5,7 +5,7 @@ use pyo3::types::{PyList, PyTuple};
 use pyo3::{CastError, intern};
 
 /// What is wrong. The names are those that `taskstate.core.faults` words.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     NotJson,
     BadKey,
@@ -33,9 +33,11 @@ impl Kind {
 }
 
 /// Either a fault in the data, with the keys from the place up to the root, or a Python exception.
+///
+/// Both boxed: a result that may be a fault then fits into two registers.
 pub enum Fault {
     Data(Box<Data>),
-    Python(PyErr),
+    Python(Box<PyErr>),
 }
 
 pub struct Data {
@@ -53,6 +55,10 @@ impl Fault {
     #[cold]
     pub fn about(kind: Kind, subject: Py<PyAny>) -> Self {
         Self::Data(Box::new(Data { kind, subject: Some(subject), keys: Vec::new() }))
+    }
+
+    pub fn is(&self, kind: Kind) -> bool {
+        matches!(self, Self::Data(data) if data.kind == kind)
     }
 
     /// The same fault, seen from one level further up.
@@ -76,7 +82,7 @@ impl Fault {
     #[cold]
     pub fn error(self, name: &str, root: &Bound<'_, PyAny>) -> PyErr {
         let data = match self {
-            Self::Python(error) => return error,
+            Self::Python(error) => return *error,
             Self::Data(data) => data,
         };
         let py = root.py();
@@ -93,8 +99,9 @@ impl Fault {
 }
 
 impl From<PyErr> for Fault {
+    #[cold]
     fn from(error: PyErr) -> Self {
-        Self::Python(error)
+        Self::Python(Box::new(error))
     }
 }
 
@@ -123,6 +130,12 @@ pub fn state_fault(
     word().map_or_else(|error| error, PyErr::from_value)
 }
 
+/// The error for a mode of merging that isn't one.
+#[cold]
+pub fn mode_fault(mode: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    Ok(PyErr::from_value(faults(mode.py())?.call_method1(intern!(mode.py(), "mode_fault"), (mode,))?))
+}
+
 /// The path of a conflict, from `data` down.
 pub fn format_path(py: Python<'_>, keys: &[Bound<'_, PyAny>]) -> PyResult<Py<PyAny>> {
     let path = faults(py)?.call_method1(intern!(py, "format_path"), ("", PyTuple::new(py, keys)?))?;
@@ -135,6 +148,6 @@ fn faults(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
 
 impl From<CastError<'_, '_>> for Fault {
     fn from(error: CastError<'_, '_>) -> Self {
-        Self::Python(error.into())
+        PyErr::from(error).into()
     }
 }

@@ -1,12 +1,15 @@
 //! Merge at a child boundary: shallow, by namespace, or three-way against what the child inherited.
 
+mod overlap;
+
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::fault::{Fault, Kind, format_path, state_fault};
+use crate::fault::{Fault, Kind, format_path, mode_fault, state_fault};
 use crate::value::raw::{self, Type};
-use crate::value::{MAX_DEPTH, same};
+use crate::value::string::{Text, text};
+use crate::value::{DEFAULT_MAX_BYTES, MAX_DEPTH, same, walk};
 
 const MAX_CHECKPOINTS: usize = 50;
 const OUTCOME_KEY: &str = "__outcome";
@@ -21,12 +24,7 @@ pub struct State<'py> {
 
 impl<'py> State<'py> {
     pub fn empty(py: Python<'py>) -> Self {
-        Self {
-            whole: PyDict::new(py),
-            checkpoints: PyList::empty(py),
-            files: PyList::empty(py),
-            data: PyDict::new(py),
-        }
+        Self { whole: PyDict::new(py), checkpoints: PyList::empty(py), files: PyList::empty(py), data: PyDict::new(py) }
     }
 
     /// Whether the three fields are there, and every checkpoint is one.
@@ -77,20 +75,36 @@ fn check_checkpoint(checkpoint: &Bound<'_, PyAny>, index: usize, name: &str) -> 
     let Ok(entry) = checkpoint.cast_exact::<PyDict>() else {
         return Err(state_fault(py, "a dict", name, place(None), Some(checkpoint)));
     };
+    if is_written_by_us(entry) {
+        return Ok(());
+    }
     for key in [intern!(py, "timestamp"), intern!(py, "depth")] {
         let Some(value) = entry.get_item(key)? else {
             return Err(state_fault(py, "missing", name, place(key.to_str().ok()), None));
         };
-        let is_number = match raw::type_of(&value) {
-            Type::Int => true,
-            Type::Float => raw::float(&value).is_finite(),
-            _ => false,
-        };
-        if !is_number {
+        if !is_number(&value) {
             return Err(state_fault(py, "a finite number", name, place(key.to_str().ok()), Some(&value)));
         }
     }
     Ok(())
+}
+
+fn is_number(value: &Bound<'_, PyAny>) -> bool {
+    match raw::type_of(value) {
+        Type::Int => true,
+        Type::Float => raw::float(value).is_finite(),
+        _ => false,
+    }
+}
+
+/// Whether a checkpoint begins with the two fields in the order in which they are written: seen without a lookup.
+fn is_written_by_us(entry: &Bound<'_, PyDict>) -> bool {
+    let mut fields = raw::items(entry);
+    [&b"timestamp"[..], b"depth"].into_iter().all(|name| {
+        fields.next().is_some_and(|(key, value)| {
+            matches!(text(&key), Some(Text::Ascii(key)) if key == name) && is_number(&value)
+        })
+    })
 }
 
 #[pyfunction]
@@ -99,32 +113,65 @@ pub fn check_state(state: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
     State::checked(state, name).map(drop)
 }
 
+/// How the child's data joins the parent's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Shallow,
+    Namespace,
+    ThreeWay,
+}
+
+fn known_mode(mode: &Bound<'_, PyAny>) -> PyResult<Mode> {
+    match mode.cast::<PyString>().ok().and_then(|mode| mode.to_str().ok()) {
+        Some("shallow") => Ok(Mode::Shallow),
+        Some("namespace") => Ok(Mode::Namespace),
+        Some("three_way") => Ok(Mode::ThreeWay),
+        _ => Err(mode_fault(mode)?),
+    }
+}
+
+/// The key that the child's data gets in the mode `namespace`.
+fn checked_id(id: &Bound<'_, PyAny>) -> PyResult<()> {
+    if raw::type_of(id) != Type::Str {
+        return Err(state_fault(id.py(), "a str", "execution_id", (None, None, None), Some(id)));
+    }
+    walk::measure(id, DEFAULT_MAX_BYTES, 0).map(drop).map_err(|fault| fault.error("execution_id", id))
+}
+
+/// An argument as it is, so that an explicit None differs from a missing one, and a refusal carries no note of PyO3's.
+#[expect(clippy::unnecessary_wraps, reason = "the shape that `from_py_with` asks for")]
+fn given<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(Some(argument.clone()))
+}
+
 #[pyfunction]
-#[pyo3(signature = (parent, child, *, mode = "shallow", execution_id = "", base = None))]
+#[pyo3(
+    signature = (parent, child, *, mode = None, execution_id = None, base = None),
+    text_signature = "(parent, child, *, mode='shallow', execution_id='', base=None)"
+)]
 pub fn merge<'py>(
     parent: &Bound<'py, PyAny>,
     child: &Bound<'py, PyAny>,
-    mode: &str,
-    execution_id: &str,
+    #[pyo3(from_py_with = given)] mode: Option<Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = given)] execution_id: Option<Bound<'py, PyAny>>,
     base: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyList>)> {
     let py = parent.py();
-    if !matches!(mode, "shallow" | "namespace" | "three_way") {
-        let mode = PyString::new(py, mode).repr()?;
-        let error = py.import(intern!(py, "taskstate.errors"))?.getattr(intern!(py, "ConfigurationError"))?;
-        return Err(PyErr::from_value(error.call1((format!("unknown merge mode {mode}"),))?));
-    }
+    let mode = mode.as_ref().map_or(Ok(Mode::Shallow), known_mode)?;
+    execution_id.as_ref().map_or(Ok(()), checked_id)?;
     let child_state = State::checked(child, "child")?;
     let parent = if parent.is_none() { State::empty(py) } else { State::checked(parent, "parent")? };
-    if mode == "three_way" {
+    if mode == Mode::ThreeWay {
         let base = base.map_or_else(|| Ok(State::empty(py)), |base| State::checked(base, "base"))?;
         return three_way(&base, &parent, &child_state);
     }
     let data = parent.data.copy()?;
-    if mode == "shallow" {
+    if mode == Mode::Shallow {
         data.update(child_state.data.as_mapping())?;
+    } else if let Some(id) = execution_id {
+        data.set_item(id, &child_state.data)?;
     } else {
-        data.set_item(execution_id, &child_state.data)?;
+        data.set_item("", &child_state.data)?;
     }
     let files = PyDict::new(py);
     for file in parent.files.iter().chain(child_state.files.iter()) {
@@ -166,7 +213,7 @@ fn three_way<'py>(
     let conflicts = PyList::empty(py);
     let mut merge = ThreeWay { conflicts: &conflicts, path: vec![intern!(py, "data").clone().into_any()] };
     let too_deep = |fault: Fault| match fault {
-        Fault::Python(error) => error,
+        Fault::Python(error) => *error,
         Fault::Data(_) => Fault::new(Kind::TooDeep).error("child", child.whole.as_any()),
     };
     let inherited = without_outcome(&base.data)?;
@@ -174,7 +221,7 @@ fn three_way<'py>(
     let change = merge
         .value(Some(inherited.as_any()), Some(parent.data.as_any()), Some(last.as_any()), false)
         .map_err(too_deep)?;
-    let kept = overlap(&base.checkpoints, &child.checkpoints).map_err(too_deep)?;
+    let kept = overlap::overlap(&base.checkpoints, &child.checkpoints).map_err(too_deep)?;
     let data = match change {
         Change::Value(data) => data,
         _ => parent.data.clone().into_any(),
@@ -220,13 +267,23 @@ impl<'py> ThreeWay<'_, 'py> {
         child: Slot<'_, 'py>,
         quiet: bool,
     ) -> Result<Change<'py>, Fault> {
+        if unchanged(base, child, self.path.len())? {
+            Ok(Change::Keep)
+        } else {
+            self.change(base, parent, child, quiet)
+        }
+    }
+
+    /// As `value`, where the child's value isn't seen to be that of the base at once.
+    fn change(
+        &mut self,
+        base: Slot<'_, 'py>,
+        parent: Slot<'_, 'py>,
+        child: Slot<'_, 'py>,
+        quiet: bool,
+    ) -> Result<Change<'py>, Fault> {
         let depth = self.path.len();
         let dict = child.filter(|child| raw::type_of(child) == Type::Dict);
-        if let (Some(child), Some(base)) = (child, base)
-            && (child.is(base) || (dict.is_none() && same(child, base, depth)?))
-        {
-            return Ok(Change::Keep);
-        }
         let Some(child) = dict else {
             if !quiet && !agree(parent, base, depth)? && !agree(parent, child, depth)? {
                 self.conflict()?;
@@ -274,22 +331,25 @@ impl<'py> ThreeWay<'_, 'py> {
         quiet: bool,
     ) -> Result<Vec<(Bound<'py, PyAny>, Change<'py>)>, Fault> {
         let mut edits = Vec::new();
+        let mut kept = 0;
+        let untouched = base.zip(parent).is_some_and(|(base, parent)| base.is(parent));
         for (key, value) in raw::items(child) {
             let before = lookup(base, &key)?;
-            if let Some(before) = &before
-                && before.is(&value)
-            {
+            kept += usize::from(before.is_some());
+            if unchanged(before.as_ref(), Some(&value), self.path.len() + 1)? {
                 continue;
             }
-            let now = lookup(parent, &key)?;
+            let now = if untouched { before.clone() } else { lookup(parent, &key)? };
             self.path.push(key.clone());
-            let change = self.value(before.as_ref(), now.as_ref(), Some(&value), quiet)?;
+            let change = self.change(before.as_ref(), now.as_ref(), Some(&value), quiet)?;
             self.path.pop();
             if !matches!(change, Change::Keep) {
                 edits.push((key, change));
             }
         }
-        if let Some(base) = base {
+        if let Some(base) = base
+            && kept < base.len()
+        {
             for (key, before) in raw::items(base) {
                 if child.contains(&key)? {
                     continue;
@@ -309,6 +369,12 @@ impl<'py> ThreeWay<'_, 'py> {
     }
 }
 
+/// Whether the child's value is that of the base, as far as can be told without going through a dict.
+fn unchanged(base: Slot<'_, '_>, child: Slot<'_, '_>, depth: usize) -> Result<bool, Fault> {
+    let (Some(base), Some(child)) = (base, child) else { return Ok(false) };
+    Ok(child.is(base) || (raw::type_of(child) != Type::Dict && same(child, base, depth)?))
+}
+
 fn as_dict<'a, 'py>(value: Slot<'a, 'py>) -> Option<&'a Bound<'py, PyDict>> {
     value.and_then(|value| value.cast_exact::<PyDict>().ok())
 }
@@ -322,36 +388,4 @@ fn agree(left: Slot<'_, '_>, right: Slot<'_, '_>, depth: usize) -> Result<bool, 
         (Some(left), Some(right)) => same(left, right, depth),
         (left, right) => Ok(left.is_none() && right.is_none()),
     }
-}
-
-/// The largest k such that the last k of `base` are the first k of `child` (Knuth-Morris-Pratt).
-fn overlap(base: &Bound<'_, PyList>, child: &Bound<'_, PyList>) -> Result<usize, Fault> {
-    let child: Vec<_> = child.iter().collect();
-    let mut fallback: Vec<usize> = Vec::with_capacity(child.len());
-    let step = |fallback: &[usize], mut length: usize, item: &Bound<'_, PyAny>| -> Result<usize, Fault> {
-        loop {
-            let next = child.get(length);
-            if let Some(next) = next
-                && same(item, next, 2)?
-            {
-                return Ok(length + 1);
-            }
-            match length.checked_sub(1) {
-                Some(last) => length = fallback.get(last).copied().unwrap_or(0),
-                None => return Ok(0),
-            }
-        }
-    };
-    for (index, item) in child.iter().enumerate() {
-        let length = match index.checked_sub(1) {
-            Some(last) => step(&fallback, fallback.get(last).copied().unwrap_or(0), item)?,
-            None => 0,
-        };
-        fallback.push(length);
-    }
-    let mut length = 0;
-    for item in base.iter() {
-        length = step(&fallback, length, &item)?;
-    }
-    Ok(length)
 }

@@ -13,6 +13,8 @@ from . import twin
 CountTokens: TypeAlias = Callable[[str], int]
 """Counts the tokens of a text; more text never counts less."""
 
+_Parts: TypeAlias = tuple[str, list[str], int, str]
+
 _UNITS_PER_TOKEN = 4
 _CLOSING = "\n</task_state>"
 
@@ -72,9 +74,9 @@ def _render_counted(state: Any, tokens: int | None, count_tokens: CountTokens) -
     if tokens is None:
         text, _ = twin.render_block(state, None)
         return text, count(text)
-    head, entries, total, tail, whole = _parts_to_judge(state, tokens, count)
-    if whole:
-        kept = total
+    bare, parts = _parts_to_judge(state, tokens, count)
+    if parts:
+        head, entries, kept, tail = parts
         while True:
             text = head + _array(entries, kept) + tail
             size = count(text)
@@ -84,21 +86,23 @@ def _render_counted(state: Any, tokens: int | None, count_tokens: CountTokens) -
                 break
             kept //= 2
     # Without its own closing tag: a tokenizer that isn't monotone could let that through, and a second one after it.
-    text = _longest_prefix((head + "[]" + tail).removesuffix(_CLOSING), tokens, count) + _CLOSING
+    text = _longest_prefix(bare.removesuffix(_CLOSING), tokens, count) + _CLOSING
     return text, count(text)
 
 
-def _parts_to_judge(state: Any, tokens: int, count: CountTokens) -> tuple[str, list[str], int, str, bool]:
-    """The pieces of the block, read only as far as it takes to see that they are over the budget."""
+def _parts_to_judge(state: Any, tokens: int, count: CountTokens) -> tuple[str, _Parts | None]:
+    """The block without checkpoints, and its pieces; only a part and None where that is seen to be over the budget."""
     limit = 64 * tokens + 256
     while True:
         head, entries, total, tail, whole = twin.render_parts(state, limit)
-        if whole and len(entries) == total:
-            return head, entries, total, tail, True
         if whole:
-            return *twin.render_parts(state, None)[:4], True
-        if count(head + "[]" + tail) > tokens:
-            return head, entries, total, tail, False
+            if len(entries) < total:
+                head, entries, total, tail, _ = twin.render_parts(state, None)
+            return head + "[]" + tail, (head, entries, total, tail)
+        # How far past the limit a twin reads is its own business; half as many characters are never past it.
+        part = (head + "[]" + tail)[: limit // 2]
+        if count(part) > tokens:
+            return part, None
         limit *= 8
 
 

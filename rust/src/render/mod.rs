@@ -1,194 +1,220 @@
 //! The `<task_state>` block within a budget of UTF-16 code units.
 
+mod buffer;
 mod number;
+mod text;
 mod writer;
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::fault::{Fault, Kind, state_fault};
 use crate::state::State;
 use crate::value::raw::{self, Type, items};
+use crate::value::string::{Run, join};
+use buffer::{Buffer, Mark, cut};
 use writer::{Stop, Writer};
 
-const OPENING: &str = "<task_state>\n";
-const CLOSING: &str = "\n</task_state>";
+const OPENING: &[u8] = b"<task_state>\n";
+const CLOSING: &[u8] = b"\n</task_state>";
+const ARRAY_CLOSING: &[u8] = b"\n  ]";
 
-/// The block in pieces. `entries` are the newest checkpoints, oldest first, as many as there is room for.
+/// The block in pieces: what stands before the checkpoints, what after them, and the newest of them.
 struct Parts {
-    head: Writer,
-    tail: Option<Writer>,
-    entries: Vec<Entry>,
+    head: Buffer,
+    tail: Buffer,
+    entries: Entries,
     count: usize,
     whole: bool,
 }
 
-struct Entry {
-    text: String,
+/// The newest checkpoints, newest first, as many as there was room for.
+#[derive(Default)]
+struct Entries {
+    text: Buffer,
+    spans: Vec<Span>,
+}
+
+#[derive(Clone, Copy)]
+struct Span {
+    from: Mark,
+    to: Mark,
     units: usize,
 }
 
-impl Parts {
-    fn used(&self) -> usize {
-        self.tail.as_ref().unwrap_or(&self.head).used
+impl Entries {
+    /// How many code units the array of the newest `kept` takes; `None` where fewer were read.
+    fn array_units(&self, kept: usize) -> Option<usize> {
+        let spans = self.spans.get(..kept)?;
+        let brackets = if kept == 0 { 2 } else { 2 * kept + ARRAY_CLOSING.len() };
+        Some(spans.iter().map(|span| span.units).sum::<usize>() + brackets)
     }
 
-    fn tail(&self) -> &str {
-        self.tail.as_ref().map_or("", |tail| &tail.text)
-    }
-
-    /// The newest `kept` entries; `None` where fewer were read.
-    fn newest(&self, kept: usize) -> Option<&[Entry]> {
-        self.entries.len().checked_sub(kept).map(|start| &self.entries[start..])
+    /// Add the array of the newest `kept`, oldest first.
+    fn array<'a>(&'a self, kept: usize, out: &mut Vec<Run<'a>>) {
+        let mut before: &[u8] = b"[\n";
+        for span in self.spans[..kept].iter().rev() {
+            out.push(Run::Ascii(before));
+            self.text.runs(span.from, span.to, out);
+            before = b",\n";
+        }
+        out.push(Run::Ascii(if kept == 0 { b"[]" } else { ARRAY_CLOSING }));
     }
 }
 
 #[pyfunction]
-pub fn render_block<'py>(
-    state: &Bound<'py, PyAny>,
-    limit: Option<usize>,
-) -> PyResult<(Bound<'py, PyString>, usize)> {
+pub fn render_block<'py>(state: &Bound<'py, PyAny>, limit: Option<usize>) -> PyResult<(Bound<'py, PyString>, usize)> {
     let py = state.py();
-    let parts = read(state, limit)?;
-    let mut kept = parts.count;
-    while parts.whole {
-        if let Some(entries) = parts.newest(kept) {
-            let size = parts.used() + array_units(entries);
-            if limit.is_none_or(|limit| size <= limit) {
-                let mut block = parts.head.text.clone();
-                push_array(&mut block, entries);
-                block.push_str(parts.tail());
-                return Ok((PyString::new(py, &block), size));
-            }
+    let fields = State::shape(state, "")?;
+    let mut runs = Vec::new();
+    if limit.is_none() {
+        // In one go. What is wrong is told by the longer way below, which looks in the order of the twin.
+        let mut writer = Writer::new(usize::MAX);
+        if write_whole(&fields, &mut writer).is_ok() {
+            writer.text.all(&mut runs);
+            return Ok((join(py, &runs)?, writer.text.units()));
         }
-        if kept == 0 {
+    }
+    let parts = read(state, &fields, limit)?;
+    let mut kept = if parts.whole { parts.count } else { 0 };
+    loop {
+        let units = parts.entries.array_units(kept).map(|array| parts.head.units() + array + parts.tail.units());
+        if let Some(units) = units
+            && (kept == 0 || limit.is_none_or(|limit| units <= limit))
+        {
+            parts.head.all(&mut runs);
+            parts.entries.array(kept, &mut runs);
+            parts.tail.all(&mut runs);
+            if parts.whole && limit.is_none_or(|limit| units <= limit) {
+                return Ok((join(py, &runs)?, units));
+            }
             break;
         }
         kept /= 2;
     }
-    let mut block = parts.head.text.clone();
-    push_array(&mut block, &[]);
-    block.push_str(parts.tail());
-    let room = limit.unwrap_or(usize::MAX).saturating_sub(CLOSING.len());
-    let (end, units) = cut(&block, room);
-    block.truncate(end);
-    block.push_str(CLOSING);
-    Ok((PyString::new(py, &block), units + CLOSING.len()))
+    let units = cut(&mut runs, limit.unwrap_or(usize::MAX).saturating_sub(CLOSING.len()));
+    runs.push(Run::Ascii(CLOSING));
+    Ok((join(py, &runs)?, units + CLOSING.len()))
 }
+
+type Pieces<'py> = (Bound<'py, PyString>, Bound<'py, PyList>, usize, Bound<'py, PyString>, bool);
 
 #[pyfunction]
-pub fn render_parts(
-    state: &Bound<'_, PyAny>,
-    limit: Option<usize>,
-) -> PyResult<(String, Vec<String>, usize, String, bool)> {
-    let parts = read(state, limit)?;
-    let tail = parts.tail.map_or_else(String::new, |tail| tail.text);
-    let entries = parts.entries.into_iter().map(|entry| entry.text).collect();
-    Ok((parts.head.text, entries, parts.count, tail, parts.whole))
-}
-
-fn read(state: &Bound<'_, PyAny>, limit: Option<usize>) -> PyResult<Parts> {
-    let fields = State::shape(state, "")?;
-    let mut parts = Parts {
-        head: Writer::new(limit, 0),
-        tail: None,
-        entries: Vec::new(),
-        count: fields.checkpoints.len(),
-        whole: false,
-    };
-    match write(&fields, limit, &mut parts) {
-        Ok(()) => parts.whole = true,
-        Err(Stop::Full) => parts.entries.clear(),
-        Err(Stop::Fault(fault)) => return Err(fault.error("", state)),
+pub fn render_parts<'py>(state: &Bound<'py, PyAny>, limit: Option<usize>) -> PyResult<Pieces<'py>> {
+    let py = state.py();
+    let parts = read(state, &State::shape(state, "")?, limit)?;
+    let whole = |text: &Buffer| text.to_str(py, Mark::default(), text.mark());
+    let entries = PyList::empty(py);
+    for span in parts.entries.spans.iter().rev() {
+        entries.append(parts.entries.text.to_str(py, span.from, span.to)?)?;
     }
-    Ok(parts)
+    Ok((whole(&parts.head)?, entries, parts.count, whole(&parts.tail)?, parts.whole))
 }
 
-fn write(fields: &State<'_>, limit: Option<usize>, parts: &mut Parts) -> Result<(), Stop> {
-    parts.head.put(OPENING)?;
-    parts.head.put("{")?;
+/// The pieces, read until they pass the limit.
+fn read(state: &Bound<'_, PyAny>, fields: &State<'_>, limit: Option<usize>) -> PyResult<Parts> {
+    let limit = limit.unwrap_or(usize::MAX);
+    let mut head = Writer::new(limit);
+    let mut tail = None;
+    let mut entries = Entries::default();
+    let written = write_around(fields, &mut head, &mut tail)
+        .and_then(|used| Ok(entries.read(&fields.checkpoints, limit - used)?));
+    if let Err(Stop::Fault(fault)) = written {
+        return Err(fault.error("", state));
+    }
+    let tail = tail.map_or_else(Buffer::default, |tail: Writer| tail.text);
+    Ok(Parts { head: head.text, tail, entries, count: fields.checkpoints.len(), whole: written.is_ok() })
+}
+
+/// Write all but the checkpoints; gives how many code units that took.
+fn write_around(fields: &State<'_>, head: &mut Writer, tail: &mut Option<Writer>) -> Result<usize, Stop> {
+    head.put(OPENING)?;
     for (index, (key, value)) in items(&fields.whole).enumerate() {
-        let writer = parts.tail.as_mut().unwrap_or(&mut parts.head);
-        writer.entry(index, 1)?;
+        let writer = tail.as_mut().unwrap_or(head);
+        writer.line(if index == 0 { *b"{\n" } else { *b",\n" }, 1)?;
         writer.key(&key)?;
-        let written = if value.is(&fields.checkpoints) && key.eq("checkpoints")? {
-            parts.tail = Some(Writer::new(limit, writer.used));
-            Ok(())
-        } else if value.is(&fields.files) && key.eq("files")? {
-            files(writer, &fields.files)
+        if is_checkpoints(fields, &key, &value)? {
+            *tail = Some(head.rest());
         } else {
-            writer.value(&value, 1)
-        };
-        written.map_err(|stop| stop.at(key.unbind()))?;
+            write_field(fields, writer, &key, &value)?;
+        }
     }
-    let writer = parts.tail.as_mut().unwrap_or(&mut parts.head);
-    writer.put("\n}")?;
+    let writer = tail.as_mut().unwrap_or(head);
+    writer.put(b"\n}")?;
     writer.put(CLOSING)?;
-    let room = limit.map(|limit| limit.saturating_sub(writer.used));
-    parts.entries = newest_entries(&fields.checkpoints, room)?;
-    Ok(())
+    Ok(head.text.units() + tail.as_ref().map_or(0, |tail| tail.text.units()))
 }
 
-fn files(writer: &mut Writer, files: &Bound<'_, PyList>) -> Result<(), Stop> {
-    if files.is_empty() {
-        return writer.put("[]");
+/// Write the block with all checkpoints in their place.
+fn write_whole(fields: &State<'_>, writer: &mut Writer) -> Result<(), Stop> {
+    writer.put(OPENING)?;
+    for (index, (key, value)) in items(&fields.whole).enumerate() {
+        writer.line(if index == 0 { *b"{\n" } else { *b",\n" }, 1)?;
+        writer.key(&key)?;
+        write_field(fields, writer, &key, &value)?;
     }
-    writer.put("[")?;
+    writer.put(b"\n}")?;
+    writer.put(CLOSING)
+}
+
+fn is_checkpoints(fields: &State<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(value.is(&fields.checkpoints) && key.eq(intern!(key.py(), "checkpoints"))?)
+}
+
+fn write_field(
+    fields: &State<'_>,
+    writer: &mut Writer,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> Result<(), Stop> {
+    let written = if value.is(&fields.files) && key.eq(intern!(key.py(), "files"))? {
+        write_files(writer, &fields.files)
+    } else {
+        writer.value(value, 1)
+    };
+    written.map_err(|stop| stop.at(key.clone().unbind()))
+}
+
+fn write_files(writer: &mut Writer, files: &Bound<'_, PyList>) -> Result<(), Stop> {
+    if files.is_empty() {
+        return writer.put(b"[]");
+    }
     for (index, file) in files.iter().enumerate() {
         if raw::type_of(&file) != Type::Str {
+            if index == 0 {
+                writer.put(b"[")?;
+            }
             return Err(state_fault(file.py(), "a str", "", (Some("files"), Some(index), None), Some(&file)).into());
         }
-        writer.entry(index, 2)?;
+        writer.line(if index == 0 { *b"[\n" } else { *b",\n" }, 2)?;
         writer.string(&file, Kind::Surrogate).map_err(|stop| stop.at_index(file.py(), index))?;
     }
-    writer.put("\n  ]")
+    writer.put(ARRAY_CLOSING)
 }
 
-fn newest_entries(checkpoints: &Bound<'_, PyList>, room: Option<usize>) -> Result<Vec<Entry>, Fault> {
-    let py = checkpoints.py();
-    let mut entries = Vec::new();
-    let mut used = 4;
-    for index in (0..checkpoints.len()).rev() {
-        let mut writer = Writer::new(None, 4);
-        writer.text.push_str("    ");
-        match writer.value(&checkpoints.get_item(index)?, 2) {
-            Err(Stop::Fault(fault)) => {
-                let key = PyString::new(py, "checkpoints").into_any().unbind();
-                return Err(fault.at_index(py, index).at(key));
+impl Entries {
+    /// Read as many of the newest checkpoints as `room` code units can hold.
+    fn read(&mut self, checkpoints: &Bound<'_, PyList>, room: usize) -> Result<(), Fault> {
+        let py = checkpoints.py();
+        let mut writer = Writer::new(usize::MAX);
+        for index in (0..checkpoints.len()).rev() {
+            let (from, before) = (writer.text.mark(), writer.text.units());
+            writer.text.push(b"    ");
+            match writer.value(&checkpoints.get_item(index)?, 2) {
+                Err(Stop::Fault(fault)) => {
+                    let key = intern!(py, "checkpoints").clone().into_any().unbind();
+                    return Err(fault.at_index(py, index).at(key));
+                }
+                Ok(()) | Err(Stop::Full) => {}
             }
-            Ok(()) | Err(Stop::Full) => {}
+            let units = writer.text.units();
+            if units + 2 * (self.spans.len() + 1) + ARRAY_CLOSING.len() > room {
+                break;
+            }
+            self.spans.push(Span { from, to: writer.text.mark(), units: units - before });
         }
-        used += writer.used + 2;
-        if room.is_some_and(|room| used > room) {
-            break;
-        }
-        entries.push(Entry { text: writer.text, units: writer.used });
+        self.text = writer.text;
+        Ok(())
     }
-    entries.reverse();
-    Ok(entries)
-}
-
-fn array_units(entries: &[Entry]) -> usize {
-    if entries.is_empty() { 2 } else { entries.iter().map(|entry| entry.units).sum::<usize>() + 2 * entries.len() + 4 }
-}
-
-fn push_array(out: &mut String, entries: &[Entry]) {
-    out.push('[');
-    for (index, entry) in entries.iter().enumerate() {
-        out.push_str(if index == 0 { "\n" } else { ",\n" });
-        out.push_str(&entry.text);
-    }
-    out.push_str(if entries.is_empty() { "]" } else { "\n  ]" });
-}
-
-/// Where the first `room` UTF-16 code units end, in bytes, and how many they are; no pair is split.
-fn cut(text: &str, room: usize) -> (usize, usize) {
-    let mut units = 0;
-    for (start, char) in text.char_indices() {
-        if units + char.len_utf16() > room {
-            return (start, units);
-        }
-        units += char.len_utf16();
-    }
-    (text.len(), units)
 }

@@ -1,15 +1,19 @@
 //! Indented JSON, written until there is as much as the budget can show.
 
-use std::fmt::Write;
+#![allow(clippy::inline_always, reason = "each of these runs for every value; measured")]
 
 use pyo3::CastError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyTupleMethods};
 
-use super::number::push_float;
+use super::buffer::Buffer;
+use super::number::{push_float, push_int};
+use super::text::{LoneSurrogate, Unit, push_ascii, push_wide};
 use crate::fault::{Fault, Kind};
-use crate::value::raw::{self, Int, Text, Type};
-use crate::value::{MAX_DEPTH, raw::items};
+use crate::value::MAX_DEPTH;
+use crate::value::bytes::{push_line, push_plain};
+use crate::value::raw::{self, Type, items};
+use crate::value::string::{self, Text};
 
 /// Why writing stopped.
 pub enum Stop {
@@ -53,250 +57,197 @@ impl Stop {
     }
 }
 
-const CLOSING_TAG: &[u8] = b"</task_state";
 /// How far past the limit a cut string is read, so that an escaped closing tag is never cut apart.
 const MARGIN: usize = 16;
 
-/// `used` counts UTF-16 code units, those of an earlier writer of the same block included.
+/// Room made at once, so that a growing text is not moved over and over.
+const FIRST_ROOM: usize = 32 * 1024;
+
+/// Writes until the text passes `limit` UTF-16 code units.
 pub struct Writer {
-    pub text: String,
-    pub used: usize,
-    pub limit: usize,
+    pub text: Buffer,
+    limit: usize,
+    /// How many ASCII characters bring the text to the limit, seen from what else is there.
+    end: usize,
 }
 
 impl Writer {
-    pub fn new(limit: Option<usize>, used: usize) -> Self {
-        Self { text: String::new(), used, limit: limit.unwrap_or(usize::MAX) }
+    pub fn new(limit: usize) -> Self {
+        Self { text: Buffer::with_capacity(limit.min(FIRST_ROOM)), limit, end: limit }
+    }
+
+    /// A writer of what follows, with what is left of the limit.
+    pub fn rest(&self) -> Self {
+        Self::new(self.limit - self.text.units())
     }
 
     #[inline]
     fn check(&self) -> Result<(), Stop> {
-        if self.used > self.limit { Err(Stop::Full) } else { Ok(()) }
+        if self.text.ascii.len() > self.end { Err(Stop::Full) } else { Ok(()) }
     }
 
     /// Append ASCII text.
     #[inline]
-    pub fn put(&mut self, text: &str) -> Result<(), Stop> {
-        self.text.push_str(text);
-        self.used += text.len();
+    pub fn put(&mut self, text: &[u8]) -> Result<(), Stop> {
+        self.text.push(text);
         self.check()
     }
 
-    /// Begin an entry of a container whose entries stand `depth` levels in.
-    #[inline]
-    pub fn entry(&mut self, index: usize, depth: usize) -> Result<(), Stop> {
-        const SPACES: &str = "                                ";
-        let start = self.text.len();
-        self.text.push_str(if index == 0 { "\n" } else { ",\n" });
-        let mut missing = 2 * depth;
-        while missing > 0 {
-            let taken = missing.min(SPACES.len());
-            self.text.push_str(&SPACES[..taken]);
-            missing -= taken;
+    /// Open a container or end an entry, and begin an entry that stands `depth` levels in.
+    #[inline(always)]
+    pub fn line(&mut self, before: [u8; 2], depth: usize) -> Result<(), Stop> {
+        push_line(&mut self.text.ascii, &before, 2 * depth);
+        self.check()
+    }
+
+    /// Close a container that stands `depth` levels in.
+    #[inline(always)]
+    fn close(&mut self, bracket: [u8; 1], depth: usize) -> Result<(), Stop> {
+        push_line(&mut self.text.ascii, b"\n", 2 * depth);
+        self.put(&bracket)
+    }
+
+    /// Append a value whose container's entries stand `depth` levels in.
+    #[inline(always)]
+    fn leaf_or_container(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Stop> {
+        match raw::type_of(value) {
+            Type::Str => return self.string(value, Kind::Surrogate),
+            Type::Dict => return self.dict(value.cast::<PyDict>()?, depth),
+            Type::List => return self.list(value.cast::<PyList>()?, depth),
+            Type::Tuple => return self.list(&value.cast::<PyTuple>()?.to_list(), depth),
+            Type::None => self.text.push(b"null"),
+            Type::Bool => self.text.push(if raw::is_true(value) { b"true" } else { b"false" }),
+            Type::Int => match raw::int(value) {
+                Some(number) => push_int(&mut self.text.ascii, number),
+                None => return Err(Fault::new(Kind::IntRange).into()),
+            },
+            Type::Float => match raw::float(value) {
+                number if number.is_finite() => push_float(&mut self.text.ascii, number),
+                _ => return Err(Fault::new(Kind::NotFinite).into()),
+            },
+            Type::Other => return Err(Fault::about(Kind::NotJson, value.clone().unbind()).into()),
         }
-        self.used += self.text.len() - start;
         self.check()
     }
 
     pub fn value(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Stop> {
-        match raw::type_of(value) {
-            Type::Str => self.string(value, Kind::Surrogate),
-            Type::Dict => self.dict(value.cast::<PyDict>()?, depth),
-            Type::List => self.list(value.cast::<PyList>()?, depth),
-            Type::Tuple => self.list(&value.cast::<PyTuple>()?.to_list(), depth),
-            Type::None => self.put("null"),
-            Type::Bool => self.put(if value.is_truthy()? { "true" } else { "false" }),
-            Type::Int => self.int(value),
-            Type::Float => {
-                let number = raw::float(value);
-                if !number.is_finite() {
-                    return Err(Fault::new(Kind::NotFinite).into());
-                }
-                let start = self.text.len();
-                push_float(&mut self.text, number);
-                self.used += self.text.len() - start;
+        self.leaf_or_container(value, depth)
+    }
+
+    #[inline(never)]
+    fn dict(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<(), Stop> {
+        enter(depth)?;
+        if dict.is_empty() {
+            return self.put(b"{}");
+        }
+        let mut before = *b"{\n";
+        for (key, value) in items(dict) {
+            self.line(before, depth + 1)?;
+            self.key(&key)?;
+            if let Err(stop) = self.leaf_or_container(&value, depth + 1) {
+                return Err(stop.at(key.unbind()));
+            }
+            before = *b",\n";
+        }
+        self.close(*b"}", depth)
+    }
+
+    #[inline(never)]
+    fn list(&mut self, list: &Bound<'_, PyList>, depth: usize) -> Result<(), Stop> {
+        enter(depth)?;
+        if list.is_empty() {
+            return self.put(b"[]");
+        }
+        for (index, value) in list.iter().enumerate() {
+            self.line(if index == 0 { *b"[\n" } else { *b",\n" }, depth + 1)?;
+            if let Err(stop) = self.leaf_or_container(&value, depth + 1) {
+                return Err(stop.at_index(list.py(), index));
+            }
+        }
+        self.close(*b"]", depth)
+    }
+
+    #[inline]
+    pub fn key(&mut self, key: &Bound<'_, PyAny>) -> Result<(), Stop> {
+        match string::text(key) {
+            Some(Text::Ascii(bytes))
+                if bytes.len() <= self.room() && push_plain(&mut self.text.ascii, bytes, b"\": ") =>
+            {
                 self.check()
             }
-            Type::Other => Err(Fault::about(Kind::NotJson, value.clone().unbind()).into()),
+            _ => self.special_key(key),
         }
     }
 
-    fn int(&mut self, value: &Bound<'_, PyAny>) -> Result<(), Stop> {
-        let start = self.text.len();
-        let written = match raw::int(value) {
-            Some(Int::Signed(number)) => write!(self.text, "{number}"),
-            Some(Int::Unsigned(number)) => write!(self.text, "{number}"),
-            None => return Err(Fault::new(Kind::IntRange).into()),
-        };
-        debug_assert!(written.is_ok(), "writing to a String can't fail");
-        self.used += self.text.len() - start;
-        self.check()
-    }
-
-    fn dict(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<(), Stop> {
-        self.enter(depth)?;
-        if dict.is_empty() {
-            return self.put("{}");
-        }
-        self.put("{")?;
-        for (index, (key, value)) in items(dict).enumerate() {
-            self.entry(index, depth + 1)?;
-            self.key(&key)?;
-            self.value(&value, depth + 1).map_err(|stop| stop.at(key.unbind()))?;
-        }
-        self.close(depth, "}")
-    }
-
-    fn list(&mut self, list: &Bound<'_, PyList>, depth: usize) -> Result<(), Stop> {
-        self.enter(depth)?;
-        if list.is_empty() {
-            return self.put("[]");
-        }
-        self.put("[")?;
-        for (index, value) in list.iter().enumerate() {
-            self.entry(index, depth + 1)?;
-            self.value(&value, depth + 1).map_err(|stop| stop.at_index(list.py(), index))?;
-        }
-        self.close(depth, "]")
-    }
-
-    fn enter(&self, depth: usize) -> Result<(), Stop> {
-        if depth >= MAX_DEPTH { Err(Fault::new(Kind::TooDeep).into()) } else { Ok(()) }
-    }
-
-    fn close(&mut self, depth: usize, bracket: &str) -> Result<(), Stop> {
-        let before = self.limit;
-        self.limit = usize::MAX;
-        self.entry(0, depth)?;
-        self.limit = before;
-        self.put(bracket)
-    }
-
-    pub fn key(&mut self, key: &Bound<'_, PyAny>) -> Result<(), Stop> {
+    #[cold]
+    fn special_key(&mut self, key: &Bound<'_, PyAny>) -> Result<(), Stop> {
         if raw::type_of(key) != Type::Str {
             return Err(Fault::about(Kind::BadKey, key.clone().unbind()).into());
         }
-        self.string(key, Kind::KeySurrogate)?;
-        self.put(": ")
+        self.special_string(key, Kind::KeySurrogate)?;
+        self.put(b": ")
     }
 
     /// Append a quoted string; of one that passes the limit no more than is needed to see that.
+    #[inline]
     pub fn string(&mut self, value: &Bound<'_, PyAny>, kind: Kind) -> Result<(), Stop> {
-        let Some(text) = raw::text(value) else { return Err(Fault::new(kind).into()) };
-        let room = self.limit.saturating_sub(self.used).saturating_add(MARGIN);
-        self.text.push('"');
-        self.used += 1;
+        match string::text(value) {
+            Some(Text::Ascii(bytes))
+                if bytes.len() <= self.room() && push_plain(&mut self.text.ascii, bytes, b"\"") =>
+            {
+                self.check()
+            }
+            _ => self.special_string(value, kind),
+        }
+    }
+
+    #[inline]
+    fn room(&self) -> usize {
+        self.end.saturating_sub(self.text.ascii.len())
+    }
+
+    /// A string that isn't ASCII, holds something to escape or passes the limit.
+    #[inline(never)]
+    fn special_string(&mut self, value: &Bound<'_, PyAny>, kind: Kind) -> Result<(), Stop> {
+        let Some(text) = string::text(value) else { return Err(Fault::new(kind).into()) };
+        let room = self.room().saturating_add(MARGIN);
+        self.text.push(b"\"");
         let whole = match text {
             Text::Ascii(bytes) => {
-                self.bytes(&bytes[..room.min(bytes.len())]);
+                push_ascii(&mut self.text.ascii, &bytes[..room.min(bytes.len())]);
                 bytes.len() <= room
             }
             #[cfg(not(Py_LIMITED_API))]
-            Text::Latin1(bytes) => {
-                self.chars(bytes.iter().take(room).map(|byte| Some(char::from(*byte))), kind)?;
-                bytes.len() <= room
-            }
+            Text::Latin1(bytes) => self.wide(bytes, room, kind)?,
             #[cfg(not(Py_LIMITED_API))]
-            Text::Ucs2(chars) => {
-                self.chars(chars.iter().take(room).map(|char| char::from_u32(u32::from(*char))), kind)?;
-                chars.len() <= room
-            }
+            Text::Ucs2(chars) => self.wide(chars, room, kind)?,
             #[cfg(not(Py_LIMITED_API))]
-            Text::Ucs4(chars) => {
-                self.chars(chars.iter().take(room).map(|char| char::from_u32(*char)), kind)?;
-                chars.len() <= room
-            }
+            Text::Ucs4(chars) => self.wide(chars, room, kind)?,
             #[cfg(Py_LIMITED_API)]
             Text::Utf8(text) => {
-                self.chars(text.chars().take(room).map(Some), kind)?;
-                text.chars().nth(room).is_none()
+                let codes: Vec<u32> = text.chars().map(u32::from).take(room.saturating_add(1)).collect();
+                self.wide(&codes, room, kind)?
             }
             #[cfg(Py_LIMITED_API)]
             Text::Broken => return Err(Fault::new(kind).into()),
         };
         if whole {
-            self.text.push('"');
-            self.used += 1;
+            self.text.push(b"\"");
         }
         self.check()
     }
 
-    /// Append the characters of an ASCII string: runs without anything to escape as they are.
-    fn bytes(&mut self, bytes: &[u8]) {
-        let start = self.text.len();
-        self.text.reserve(bytes.len());
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let plain = plain_prefix(rest);
-            let (run, after) = rest.split_at(plain);
-            self.text.push_str(&String::from_utf8_lossy(run));
-            rest = after;
-            if let Some(byte) = rest.first() {
-                if *byte == b'<' && rest.starts_with(CLOSING_TAG) {
-                    self.text.push_str("<\\");
-                } else {
-                    push_escaped(&mut self.text, char::from(*byte));
-                }
-                rest = &rest[1..];
-            }
-        }
-        self.used += self.text.len() - start;
-    }
-
-    /// Append characters one by one; `None` is a lone surrogate.
-    fn chars(&mut self, chars: impl Iterator<Item = Option<char>> + Clone, kind: Kind) -> Result<(), Stop> {
-        let mut rest = chars;
-        let start = self.text.len();
-        let mut pairs = 0;
-        let mut multibyte = 0;
-        while let Some(next) = rest.next() {
-            let Some(char) = next else { return Err(Fault::new(kind).into()) };
-            if char == '<' && rest.clone().take(CLOSING_TAG.len() - 1).eq(CLOSING_TAG[1..].iter().map(|byte| Some(char::from(*byte)))) {
-                self.text.push_str("<\\");
-                continue;
-            }
-            multibyte += char.len_utf8() - 1;
-            pairs += char.len_utf16() - 1;
-            push_escaped(&mut self.text, char);
-        }
-        self.used += self.text.len() - start - multibyte + pairs;
-        Ok(())
+    /// Append the first `room` characters of a string that isn't ASCII; gives whether these are all.
+    fn wide<T: Unit>(&mut self, text: &[T], room: usize, kind: Kind) -> Result<bool, Fault> {
+        let shown = &text[..room.min(text.len())];
+        self.text.push_wide(|out| push_wide(out, shown)).map_err(|LoneSurrogate| Fault::new(kind))?;
+        // Where nothing is left the opening quote alone is past the end.
+        self.end = self.limit.saturating_sub(self.text.wide_units());
+        Ok(shown.len() == text.len())
     }
 }
 
-/// How many bytes from the start need no escape and begin no closing tag.
 #[inline]
-fn plain_prefix(bytes: &[u8]) -> usize {
-    const CHUNK: usize = 16;
-    let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\' || byte == b'<';
-    let mut done = 0;
-    for chunk in bytes.chunks_exact(CHUNK) {
-        if chunk.iter().fold(false, |found, byte| found | special(*byte)) {
-            break;
-        }
-        done += CHUNK;
-    }
-    let rest = &bytes[done..];
-    done + rest.iter().position(|byte| special(*byte)).unwrap_or(rest.len())
-}
-
-#[inline]
-fn push_escaped(out: &mut String, char: char) {
-    match char {
-        '"' => out.push_str("\\\""),
-        '\\' => out.push_str("\\\\"),
-        '\n' => out.push_str("\\n"),
-        '\r' => out.push_str("\\r"),
-        '\t' => out.push_str("\\t"),
-        '\u{8}' => out.push_str("\\b"),
-        '\u{c}' => out.push_str("\\f"),
-        '\0'..='\u{1f}' => {
-            const HEX: &[u8; 16] = b"0123456789abcdef";
-            let code = char as usize;
-            out.push_str("\\u00");
-            out.push(char::from(HEX[code >> 4]));
-            out.push(char::from(HEX[code & 15]));
-        }
-        _ => out.push(char),
-    }
+fn enter(depth: usize) -> Result<(), Fault> {
+    if depth >= MAX_DEPTH { Err(Fault::new(Kind::TooDeep)) } else { Ok(()) }
 }

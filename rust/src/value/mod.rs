@@ -1,8 +1,10 @@
 //! Check, clone, measure and compare JSON values.
 
+pub mod bytes;
 pub mod raw;
 mod same;
-mod walk;
+pub mod string;
+pub mod walk;
 
 use pyo3::prelude::*;
 
@@ -11,7 +13,7 @@ pub use same::same;
 
 /// Most containers that may be nested in one another, the root included.
 pub const MAX_DEPTH: usize = 200;
-const DEFAULT_MAX_BYTES: usize = 64 * 1024 * 1024;
+pub const DEFAULT_MAX_BYTES: usize = 64 * 1024 * 1024;
 
 #[pyfunction]
 #[pyo3(signature = (value, name = "value", *, max_bytes = DEFAULT_MAX_BYTES, depth = 0))]
@@ -26,9 +28,9 @@ pub fn validate(value: &Bound<'_, PyAny>, name: &str, max_bytes: usize, depth: u
 }
 
 #[pyfunction]
-#[pyo3(signature = (value, name = "value"))]
-pub fn measure(value: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
-    walk::measure(value, usize::MAX, 0).map_err(|fault| fault.error(name, value))
+#[pyo3(signature = (value, name = "value", *, max_bytes = DEFAULT_MAX_BYTES))]
+pub fn measure(value: &Bound<'_, PyAny>, name: &str, max_bytes: usize) -> PyResult<usize> {
+    walk::measure(value, max_bytes, 0).map_err(|fault| fault.error(name, value))
 }
 
 #[pyfunction]

@@ -1,4 +1,4 @@
-//! The only room with `unsafe`: reads CPython's objects without going through its checks.
+//! Reads CPython's objects without going through its checks. No room but this one has `unsafe`.
 //!
 //! Two facts make it sound. The GIL is held by whoever has a `Python` token, so no other thread
 //! changes an object while it is read; and nothing here calls code that can run Python, except
@@ -53,96 +53,107 @@ pub fn type_of(object: &Bound<'_, PyAny>) -> Type {
     }
 }
 
-/// The characters of a `str`, as CPython stores them.
-#[derive(Clone, Copy)]
-pub enum Text<'a> {
-    Ascii(&'a [u8]),
-    #[cfg(not(Py_LIMITED_API))]
-    Latin1(&'a [u8]),
-    #[cfg(not(Py_LIMITED_API))]
-    Ucs2(&'a [u16]),
-    #[cfg(not(Py_LIMITED_API))]
-    Ucs4(&'a [u32]),
-    #[cfg(Py_LIMITED_API)]
-    Utf8(&'a str),
-    /// Only the stable ABI ends here: it has no way to read a string with a lone surrogate.
-    #[cfg(Py_LIMITED_API)]
-    Broken,
-}
-
-/// The text of an exact `str`; `None` for any other object.
-#[inline]
-#[cfg(not(Py_LIMITED_API))]
-pub fn text<'a>(object: &'a Bound<'_, PyAny>) -> Option<Text<'a>> {
-    if type_of(object) != Type::Str {
-        return None;
-    }
-    let string = object.as_ptr();
-    // SAFETY: an exact `str`, whose buffer is immutable and lives as long as the borrow of `object`.
-    // Kind and length come from the object itself; a legacy string is made ready first.
-    unsafe {
-        #[cfg(not(Py_3_12))]
-        if ffi::PyUnicode_READY(string) < 0 {
-            ffi::PyErr_Clear();
-            return None;
-        }
-        let length = ffi::PyUnicode_GET_LENGTH(string).cast_unsigned();
-        let data = ffi::PyUnicode_DATA(string);
-        Some(match ffi::PyUnicode_KIND(string) {
-            ffi::PyUnicode_1BYTE_KIND => {
-                let bytes = std::slice::from_raw_parts(data.cast::<u8>(), length);
-                if ffi::PyUnicode_IS_ASCII(string) != 0 { Text::Ascii(bytes) } else { Text::Latin1(bytes) }
-            }
-            ffi::PyUnicode_2BYTE_KIND => Text::Ucs2(std::slice::from_raw_parts(data.cast::<u16>(), length)),
-            _ => Text::Ucs4(std::slice::from_raw_parts(data.cast::<u32>(), length)),
-        })
-    }
-}
-
-#[inline]
-#[cfg(Py_LIMITED_API)]
-pub fn text<'a>(object: &'a Bound<'_, PyAny>) -> Option<Text<'a>> {
-    let string = object.cast_exact::<pyo3::types::PyString>().ok()?;
-    Some(match string.to_str() {
-        Ok(text) if text.is_ascii() => Text::Ascii(text.as_bytes()),
-        Ok(text) => Text::Utf8(text),
-        Err(_) => Text::Broken,
-    })
-}
-
 /// The value of an exact float.
 #[inline]
 pub fn float(object: &Bound<'_, PyAny>) -> f64 {
-    // SAFETY: callers have seen `Type::Float`; the call only reads the object.
-    unsafe { ffi::PyFloat_AsDouble(object.as_ptr()) }
+    // SAFETY: callers have seen `Type::Float`; the object is only read.
+    unsafe {
+        #[cfg(Py_LIMITED_API)]
+        return ffi::PyFloat_AsDouble(object.as_ptr());
+        #[cfg(not(Py_LIMITED_API))]
+        return ffi::PyFloat_AS_DOUBLE(object.as_ptr());
+    }
 }
 
-/// A whole number from -2^63 to 2^64-1.
-#[derive(Clone, Copy)]
+/// Whether a bool is `True`.
+#[inline]
+pub fn is_true(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: only compares addresses.
+    unsafe { object.as_ptr() == ffi::Py_True() }
+}
+
+/// A whole number from -2^63 to 2^64-1; `Unsigned` only where `Signed` can't hold it.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Int {
     Signed(i64),
     Unsigned(u64),
 }
 
+/// The value of an exact int of at most two digits of 30 bits, read without a call.
+#[inline]
+#[cfg(all(not(Py_LIMITED_API), not(Py_3_15), target_pointer_width = "64"))]
+fn small_int(object: &Bound<'_, PyAny>) -> Option<i64> {
+    /// The start of CPython's `PyLongObject`. Up to 3.11 `tag` is the signed number of digits; from
+    /// 3.12 on the number of digits is above bit 3, and the low two bits are 0, 1 or 2 for a value
+    /// above, at or below zero.
+    #[repr(C)]
+    struct Long {
+        base: ffi::PyObject,
+        tag: isize,
+        digits: [u32; 1],
+    }
+    // SAFETY: callers have seen `Type::Int`. The first digit is always there, the second one only
+    // where the count says so. Digits of 30 bits are what CPython uses wherever pointers have 64.
+    unsafe {
+        let long = object.as_ptr().cast::<Long>();
+        let tag = (*long).tag;
+        #[cfg(not(Py_3_12))]
+        let (count, sign) = (tag.unsigned_abs(), tag.signum());
+        #[cfg(Py_3_12)]
+        let (count, sign) = (tag.cast_unsigned() >> 3, 1 - (tag & 3));
+        let digits = (&raw const (*long).digits).cast::<u32>();
+        let magnitude = match count {
+            0 => 0,
+            1 => i64::from(*digits),
+            2 => i64::from(*digits) | i64::from(*digits.add(1)) << 30,
+            _ => return None,
+        };
+        Some(if sign < 0 { -magnitude } else { magnitude })
+    }
+}
+
+/// Whether an exact int has at most 64 bits.
+#[inline]
+pub fn int_fits(object: &Bound<'_, PyAny>) -> bool {
+    #[cfg(all(not(Py_LIMITED_API), not(Py_3_15), target_pointer_width = "64"))]
+    if small_int(object).is_some() {
+        return true;
+    }
+    big_int(object).is_some()
+}
+
 /// The value of an exact int; `None` where it has more than 64 bits.
 #[inline]
 pub fn int(object: &Bound<'_, PyAny>) -> Option<Int> {
+    #[cfg(all(not(Py_LIMITED_API), not(Py_3_15), target_pointer_width = "64"))]
+    if let Some(small) = small_int(object) {
+        return Some(Int::Signed(small));
+    }
+    big_int(object)
+}
+
+fn big_int(object: &Bound<'_, PyAny>) -> Option<Int> {
     let mut overflow = 0;
-    // SAFETY: callers have seen `Type::Int`, so no conversion runs Python; an OverflowError is cleared.
+    // SAFETY: callers have seen `Type::Int`, so no conversion runs Python.
+    let signed = unsafe { ffi::PyLong_AsLongLongAndOverflow(object.as_ptr(), &raw mut overflow) };
+    match overflow {
+        0 => Some(Int::Signed(signed)),
+        1 => unsigned(object).map(Int::Unsigned),
+        _ => None,
+    }
+}
+
+/// The value of a positive int; `None` where it has more than 64 bits.
+///
+/// Compares with the low 64 bits: an OverflowError would be an allocation that lets the collector run,
+/// where callers hold borrowed pointers. An int is none.
+#[cold]
+fn unsigned(object: &Bound<'_, PyAny>) -> Option<u64> {
+    // SAFETY: `object` is an exact int, so neither call runs Python; the one made here is owned.
     unsafe {
-        let signed = ffi::PyLong_AsLongLongAndOverflow(object.as_ptr(), &raw mut overflow);
-        if overflow == 0 {
-            return Some(Int::Signed(signed));
-        }
-        if overflow < 0 {
-            return None;
-        }
-        let unsigned = ffi::PyLong_AsUnsignedLongLong(object.as_ptr());
-        if unsigned == u64::MAX && !ffi::PyErr_Occurred().is_null() {
-            ffi::PyErr_Clear();
-            return None;
-        }
-        Some(Int::Unsigned(unsigned))
+        let low = ffi::PyLong_AsUnsignedLongLongMask(object.as_ptr());
+        let same = Bound::from_owned_ptr_or_opt(object.py(), ffi::PyLong_FromUnsignedLongLong(low))?;
+        (ffi::PyObject_RichCompareBool(object.as_ptr(), same.as_ptr(), ffi::Py_EQ) == 1).then_some(low)
     }
 }
 

@@ -5,6 +5,7 @@ use pyo3::types::{PyDict, PyList};
 
 use super::MAX_DEPTH;
 use super::raw::{self, Type};
+use super::string::same_text;
 use crate::fault::{Fault, Kind};
 
 /// Whether two values are the same JSON data; `1`, `1.0` and `True` differ, key order doesn't count.
@@ -19,8 +20,14 @@ pub fn same(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, depth: usize) -> 
         return Ok(false);
     }
     match kind {
-        Type::Str => Ok(left.eq(right)?),
-        Type::Int => Ok(left.eq(right)?),
+        Type::Str => match same_text(left, right) {
+            Some(same) => Ok(same),
+            None => Ok(left.eq(right)?),
+        },
+        Type::Int => match (raw::int(left), raw::int(right)) {
+            (None, None) => Ok(left.eq(right)?),
+            (left, right) => Ok(left == right),
+        },
         Type::Float => {
             let (left, right) = (raw::float(left), raw::float(right));
             Ok(left.to_bits() == right.to_bits() && !left.is_nan())

@@ -1,6 +1,7 @@
 //! One pass over a value that checks every node, counts its size and, if wanted, copies it.
 
 #![allow(unsafe_code, reason = "the pass handles borrowed pointers; each block says why it may")]
+#![allow(clippy::inline_always, reason = "what runs for every value; measured")]
 
 use std::ptr::null_mut;
 
@@ -8,49 +9,59 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::MAX_DEPTH;
-use super::raw::{self, Text, Type};
+use super::raw::{self, Type};
+use super::string;
 use crate::fault::{Fault, Kind};
 
 /// What every value counts, whatever it is; strings and keys add their UTF-8 bytes.
 const VALUE_COST: usize = 8;
 
+/// How far a copy goes before the whole value is weighed, so that one that is too large (a few shared
+/// containers can stand for billions) is refused before its copy fills the memory.
+const COPIED_UNWEIGHED: usize = 1024 * 1024;
+
 /// A checked deep copy. Tuples become lists.
 pub fn clone(value: &Bound<'_, PyAny>, max_bytes: usize, depth: usize) -> Result<Py<PyAny>, Fault> {
-    let mut walk = Walk { max_bytes, size: 0 };
-    Ok(walk.visit::<true>(value, depth)?.unwrap_or_else(|| value.clone()).unbind())
+    let mut walk = Walk { root: value, depth, max_bytes, pause: max_bytes.min(COPIED_UNWEIGHED), size: 0 };
+    let copy = walk.visit::<true>(value.as_borrowed(), depth)?;
+    Ok(copy.unwrap_or_else(|| value.clone()).unbind())
 }
 
 /// The checked size of a value.
 pub fn measure(value: &Bound<'_, PyAny>, max_bytes: usize, depth: usize) -> Result<usize, Fault> {
-    let mut walk = Walk { max_bytes, size: 0 };
-    walk.visit::<false>(value, depth)?;
+    let mut walk = Walk { root: value, depth, max_bytes, pause: max_bytes, size: 0 };
+    walk.visit::<false>(value.as_borrowed(), depth)?;
     Ok(walk.size)
 }
 
-struct Walk {
+struct Walk<'a, 'py> {
+    root: &'a Bound<'py, PyAny>,
+    depth: usize,
     max_bytes: usize,
+    /// The size at which the walk stops to weigh the whole.
+    pause: usize,
     size: usize,
 }
 
-impl Walk {
+impl Walk<'_, '_> {
     /// Check a value that is `depth` containers down; gives the copy of a container where `COPY` is set.
-    #[inline]
+    #[inline(always)]
     fn visit<'py, const COPY: bool>(
         &mut self,
-        value: &Bound<'py, PyAny>,
+        value: Borrowed<'_, 'py, PyAny>,
         depth: usize,
     ) -> Result<Option<Bound<'py, PyAny>>, Fault> {
-        let cost = match raw::type_of(value) {
-            Type::Str => match raw::text(value).and_then(utf8_size) {
+        let cost = match raw::type_of(&value) {
+            Type::Str => match string::utf8_size(&value) {
                 Some(size) => VALUE_COST + size,
                 None => return Err(Fault::new(Kind::Surrogate)),
             },
             Type::Dict => return self.dict::<COPY>(value, depth + 1),
             Type::List => return self.list::<COPY, false>(value, depth + 1),
             Type::Tuple => return self.list::<COPY, true>(value, depth + 1),
-            Type::Int if raw::int(value).is_none() => return Err(Fault::new(Kind::IntRange)),
-            Type::Float if !raw::float(value).is_finite() => return Err(Fault::new(Kind::NotFinite)),
-            Type::Other => return Err(Fault::about(Kind::NotJson, value.clone().unbind())),
+            Type::Int if !raw::int_fits(&value) => return Err(Fault::new(Kind::IntRange)),
+            Type::Float if !raw::float(&value).is_finite() => return Err(Fault::new(Kind::NotFinite)),
+            Type::Other => return Err(Fault::about(Kind::NotJson, value.to_owned().unbind())),
             _ => VALUE_COST,
         };
         self.charge(value.py(), cost)?;
@@ -59,7 +70,7 @@ impl Walk {
 
     fn dict<'py, const COPY: bool>(
         &mut self,
-        source: &Bound<'py, PyAny>,
+        source: Borrowed<'_, 'py, PyAny>,
         depth: usize,
     ) -> Result<Option<Bound<'py, PyAny>>, Fault> {
         let py = source.py();
@@ -68,30 +79,32 @@ impl Walk {
         let walked = if COPY {
             unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyDict_Copy(source.as_ptr()))? }
         } else {
-            source.clone()
+            source.to_owned()
         };
         let mut position = 0;
         let (mut key, mut value) = (null_mut(), null_mut());
-        // SAFETY: `key` and `value` are borrowed from `walked`. Without COPY nothing below allocates a
-        // Python object or runs Python before a fault ends the loop. With COPY an allocation may let
-        // the collector run finalizers, but no Python code can reach `walked`, which is ours alone
-        // until it is returned; replacing the value of a present key doesn't move its entries.
+        // SAFETY: `value` is borrowed from `walked`, `key` is held. Without COPY no Python code runs until a
+        // fault ends the loop, and what a fault needs of the value is held from then on. With COPY an
+        // allocation may let the collector run finalizers, but they don't know `walked`, which is ours
+        // alone until it is returned; replacing the value of a present key doesn't move its entries.
         unsafe {
             while ffi::PyDict_Next(walked.as_ptr(), &raw mut position, &raw mut key, &raw mut value) != 0 {
-                let key = Borrowed::from_ptr(py, key);
-                match raw::text(&key).map(utf8_size) {
-                    Some(Some(size)) => self.charge(py, size)?,
-                    Some(None) => return Err(Fault::new(Kind::KeySurrogate)),
-                    None => return Err(Fault::about(Kind::BadKey, key.to_owned().unbind())),
+                let key = Bound::from_borrowed_ptr(py, key);
+                if raw::type_of(&key) != Type::Str {
+                    return Err(Fault::about(Kind::BadKey, key.unbind()));
                 }
-                match self.visit::<COPY>(&Borrowed::from_ptr(py, value), depth) {
+                match string::utf8_size(&key) {
+                    Some(size) => self.charge(py, size)?,
+                    None => return Err(Fault::new(Kind::KeySurrogate)),
+                }
+                match self.visit::<COPY>(Borrowed::from_ptr(py, value), depth) {
                     Ok(None) => {}
                     Ok(Some(copy)) => {
                         if COPY && ffi::PyDict_SetItem(walked.as_ptr(), key.as_ptr(), copy.as_ptr()) < 0 {
                             return Err(PyErr::fetch(py).into());
                         }
                     }
-                    Err(fault) => return Err(fault.at(key.to_owned().unbind())),
+                    Err(fault) => return Err(fault.at(key.unbind())),
                 }
             }
         }
@@ -100,7 +113,7 @@ impl Walk {
 
     fn list<'py, const COPY: bool, const TUPLE: bool>(
         &mut self,
-        source: &Bound<'py, PyAny>,
+        source: Borrowed<'_, 'py, PyAny>,
         depth: usize,
     ) -> Result<Option<Bound<'py, PyAny>>, Fault> {
         let py = source.py();
@@ -108,7 +121,7 @@ impl Walk {
         // SAFETY: `source` is an exact list or tuple; each call gives a new list or sets an error.
         let walked = unsafe {
             match (COPY, TUPLE) {
-                (false, _) => source.clone(),
+                (false, _) => source.to_owned(),
                 (true, false) => {
                     let copy = ffi::PyList_GetSlice(source.as_ptr(), 0, ffi::Py_ssize_t::MAX);
                     Bound::from_owned_ptr_or_err(py, copy)?
@@ -117,12 +130,12 @@ impl Walk {
             }
         };
         let mut index = 0;
-        // SAFETY: as in `dict`; the size is read anew at each step, and PyList_SetItem takes over the
-        // reference to the copy and drops that to the original, which `source` still holds.
+        // SAFETY: as in `dict`; the size is read anew at each step. PyList_SetItem takes over the reference to
+        // the copy and drops that to the original, which nothing uses any more.
         unsafe {
             while index < length::<COPY, TUPLE>(walked.as_ptr()) {
                 let value = Borrowed::from_ptr(py, item::<COPY, TUPLE>(walked.as_ptr(), index));
-                match self.visit::<COPY>(&value, depth) {
+                match self.visit::<COPY>(value, depth) {
                     Ok(None) => {}
                     Ok(Some(copy)) => {
                         if COPY && ffi::PyList_SetItem(walked.as_ptr(), index, copy.into_ptr()) < 0 {
@@ -148,7 +161,20 @@ impl Walk {
     #[inline]
     fn charge(&mut self, py: Python<'_>, size: usize) -> Result<(), Fault> {
         self.size += size;
-        if self.size > self.max_bytes { Err(too_large(py, self.max_bytes)) } else { Ok(()) }
+        if self.size > self.pause { self.weigh(py) } else { Ok(()) }
+    }
+
+    /// Whether the whole value is within the limit. Another fault in it is left for the walk to meet.
+    #[cold]
+    fn weigh(&mut self, py: Python<'_>) -> Result<(), Fault> {
+        if self.size > self.max_bytes {
+            return Err(too_large(py, self.max_bytes));
+        }
+        self.pause = self.max_bytes;
+        match measure(self.root, self.max_bytes, self.depth) {
+            Err(fault) if fault.is(Kind::TooLarge) => Err(fault),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -184,39 +210,5 @@ unsafe fn item<const COPY: bool, const TUPLE: bool>(
         return ffi::PyList_GetItem(list, index);
         #[cfg(not(Py_LIMITED_API))]
         return ffi::PyList_GET_ITEM(list, index);
-    }
-}
-
-/// The length of a text in UTF-8 bytes, `None` where it holds a lone surrogate.
-#[inline]
-fn utf8_size(text: Text<'_>) -> Option<usize> {
-    match text {
-        Text::Ascii(bytes) => Some(bytes.len()),
-        #[cfg(not(Py_LIMITED_API))]
-        Text::Latin1(bytes) => Some(bytes.len() + bytes.iter().filter(|byte| **byte >= 0x80).count()),
-        #[cfg(not(Py_LIMITED_API))]
-        Text::Ucs2(chars) => {
-            let mut broken = false;
-            let mut size = chars.len();
-            for char in chars {
-                broken |= char & 0xF800 == 0xD800;
-                size += usize::from(*char >= 0x80) + usize::from(*char >= 0x800);
-            }
-            (!broken).then_some(size)
-        }
-        #[cfg(not(Py_LIMITED_API))]
-        Text::Ucs4(chars) => {
-            let mut broken = false;
-            let mut size = chars.len();
-            for char in chars {
-                broken |= char & 0xFFFF_F800 == 0xD800;
-                size += usize::from(*char >= 0x80) + usize::from(*char >= 0x800) + usize::from(*char >= 0x1_0000);
-            }
-            (!broken).then_some(size)
-        }
-        #[cfg(Py_LIMITED_API)]
-        Text::Utf8(text) => Some(text.len()),
-        #[cfg(Py_LIMITED_API)]
-        Text::Broken => None,
     }
 }
