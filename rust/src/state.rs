@@ -107,6 +107,10 @@ fn is_written_by_us(entry: &Bound<'_, PyDict>) -> bool {
     })
 }
 
+/// Check that a value is a task state: a dict with list `checkpoints`, list `files` and dict `data`.
+///
+/// A checkpoint is a dict whose `timestamp` and `depth` are finite numbers, a file is a str; other keys
+/// are allowed, and values in `data` are not looked at. Raises InvalidStateError with the path below `name`.
 #[pyfunction]
 #[pyo3(signature = (state, name = ""))]
 pub fn check_state(state: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
@@ -144,6 +148,7 @@ fn given<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>
     Ok(Some(argument.clone()))
 }
 
+/// The merged state and the paths of conflicts; see `taskstate.core.merge`.
 #[pyfunction]
 #[pyo3(
     signature = (parent, child, *, mode = None, execution_id = None, base = None),

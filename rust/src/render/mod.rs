@@ -63,6 +63,9 @@ impl Entries {
     }
 }
 
+/// The `<task_state>` block within `limit` UTF-16 code units (None for no limit), and how many it has.
+///
+/// See `taskstate.core.render`, which counts in tokens.
 #[pyfunction]
 pub fn render_block<'py>(state: &Bound<'py, PyAny>, limit: Option<usize>) -> PyResult<(Bound<'py, PyString>, usize)> {
     let py = state.py();
@@ -100,6 +103,10 @@ pub fn render_block<'py>(state: &Bound<'py, PyAny>, limit: Option<usize>) -> PyR
 
 type Pieces<'py> = (Bound<'py, PyString>, Bound<'py, PyList>, usize, Bound<'py, PyString>, bool);
 
+/// The block in pieces, read no further than `limit` UTF-16 code units ask for.
+///
+/// Gives the text before the checkpoints, the newest checkpoints that there is room for (oldest first),
+/// how many there are in all, the text after them, and whether the texts are whole.
 #[pyfunction]
 pub fn render_parts<'py>(state: &Bound<'py, PyAny>, limit: Option<usize>) -> PyResult<Pieces<'py>> {
     let py = state.py();

@@ -99,6 +99,10 @@ class _Writer:
 
 
 def render_block(state: Any, limit: int | None) -> tuple[str, int]:
+    """The `<task_state>` block within `limit` UTF-16 code units (None for no limit), and how many it has.
+
+    See `taskstate.core.render`, which counts in tokens.
+    """
     head, entries, count, tail, whole = render_parts(state, limit)
     used = units(head) + units(tail)
     if whole:
@@ -117,6 +121,11 @@ def render_block(state: Any, limit: int | None) -> tuple[str, int]:
 
 
 def render_parts(state: Any, limit: int | None) -> tuple[str, list[str], int, str, bool]:
+    """The block in pieces, read no further than `limit` UTF-16 code units ask for.
+
+    Gives the text before the checkpoints, the newest checkpoints that there is room for (oldest first),
+    how many there are in all, the text after them, and whether the texts are whole.
+    """
     check_shape(state, "")
     check_checkpoints(state["checkpoints"], "")
     head = writer = _Writer(limit)

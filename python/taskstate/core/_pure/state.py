@@ -20,6 +20,11 @@ def cap(checkpoints: list[Any], limit: int = MAX_CHECKPOINTS) -> list[Any]:
 
 
 def check_state(state: Any, name: str = "") -> None:
+    """Check that a value is a task state: a dict with list `checkpoints`, list `files` and dict `data`.
+
+    A checkpoint is a dict whose `timestamp` and `depth` are finite numbers, a file is a str; other keys
+    are allowed, and values in `data` are not looked at. Raises InvalidStateError with the path below `name`.
+    """
     check_shape(state, name)
     check_checkpoints(state["checkpoints"], name)
     for index, file in enumerate(state["files"]):
@@ -53,6 +58,7 @@ def check_checkpoints(checkpoints: list[Any], name: str) -> None:
 def merge(
     parent: Any, child: Any, *, mode: str = "shallow", execution_id: str = "", base: Any = None
 ) -> tuple[dict[str, Any], list[str]]:
+    """The merged state and the paths of conflicts; see `taskstate.core.merge`."""
     if not isinstance(mode, str) or mode not in ("shallow", "namespace", "three_way"):
         raise mode_fault(mode)
     if type(execution_id) is not str:

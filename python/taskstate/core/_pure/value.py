@@ -129,6 +129,14 @@ class _Walk:
 
 
 def clone(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES, depth: int = 0) -> Any:
+    """A deep copy of JSON data that shares no container with it; tuples become lists.
+
+    Accepts exact dict (str keys), list, tuple, str without lone surrogates, bool, None, finite float and
+    int from -2^63 to 2^64-1, at most 200 containers deep. `name` is what errors call the value, `max_bytes`
+    limits its size as `measure` counts it, `depth` tells how many containers it will lie in.
+
+    Raises InvalidValueError with the path of the first fault, StateTooLargeError for the limit.
+    """
     try:
         return _Walk(value, max_bytes, depth, copying=True).run()
     except Fault as fault:
@@ -136,10 +144,15 @@ def clone(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES
 
 
 def validate(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES, depth: int = 0) -> None:
+    """Check that a value is JSON data, as `clone` does, without copying it."""
     _size(value, name, max_bytes, depth)
 
 
 def measure(value: Any, name: str = "value", *, max_bytes: int = DEFAULT_MAX_BYTES) -> int:
+    """The size of JSON data in bytes: 8 for every value, and the UTF-8 length of every str and key.
+
+    Raises as `clone` does; a value over `max_bytes` isn't counted to its end.
+    """
     return _size(value, name, max_bytes, 0)
 
 
@@ -153,6 +166,11 @@ def _size(value: Any, name: str, max_bytes: int, depth: int) -> int:
 
 
 def equal(left: Any, right: Any) -> bool:
+    """Whether two values are the same JSON data.
+
+    Strict by type: `1`, `1.0` and `True` differ, and so do `0.0` and `-0.0`. The order of keys doesn't
+    count. Raises InvalidValueError where they are nested too deep to tell.
+    """
     try:
         return same(left, right, 0)
     except Fault as fault:
