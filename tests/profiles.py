@@ -6,7 +6,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-_EXAMPLES = {"dev": 40, "ci": 300, "thorough": 5_000}
+_EXAMPLES = {"dev": 25, "ci": 300, "thorough": 5_000}
 
 for _name, _examples in _EXAMPLES.items():
     settings.register_profile(

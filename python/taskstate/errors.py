@@ -114,6 +114,24 @@ class ParallelError(TaskStateError):
         return type(self), (self.results, self.errors)
 
 
+class MergeConflict(TaskStateError):
+    """Parent and child changed one place in different ways; the child's change was kept.
+
+    Never raised: it arrives as the `error` of a Diagnostic.
+    """
+
+    code = "merge_conflict"
+
+    def __init__(self, path: str, parent_id: str, child_id: str) -> None:
+        super().__init__(f"{path}: changed by {parent_id} and by its child {child_id}")
+        self.path = path
+        self.parent_id = parent_id
+        self.child_id = child_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.parent_id, self.child_id)
+
+
 class StorageError(TaskStateError):
     """A storage could not do what was asked of it; `key` names the record."""
 

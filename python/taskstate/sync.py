@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from . import harness as _harness
-from .errors import LifecycleError
+from .harness.crossing import refuse_in_loop
 from .layer import ToolStyle
 from .storage import StorageAdapter, storage_get_many
 from .types import JSON
@@ -29,9 +29,12 @@ class _BackgroundLoop:
     """An event loop in a daemon thread, started when first needed and anew in a forked process."""
 
     def __init__(self) -> None:
+        self._forget()
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._pid = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for a coroutine; interrupting the wait cancels it."""
@@ -53,9 +56,8 @@ class _BackgroundLoop:
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            if self._loop is None or self._pid != os.getpid():
+            if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._pid = os.getpid()
                 threading.Thread(target=self._loop.run_forever, name="taskstate-sync", daemon=True).start()
             return self._loop
 
@@ -71,15 +73,6 @@ async def _contained(work: Coroutine[Any, Any, T]) -> tuple[T | None, BaseExcept
         raise
     except BaseException as error:  # noqa: BLE001 - handed to the waiting thread, which raises it
         return None, error
-
-
-def refuse_in_loop() -> None:
-    """Raise LifecycleError if this thread runs an event loop, which a blocking call would stop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise LifecycleError("taskstate.sync was called inside a running event loop; await taskstate.harness instead")
 
 
 @contextmanager
@@ -302,4 +295,4 @@ class Harness:
             yield Execution(run)
 
 
-__all__ = ["Execution", "Harness", "LayerHandle", "Storage", "Threads", "refuse_in_loop"]
+__all__ = ["Execution", "Harness", "LayerHandle", "Storage", "Threads"]

@@ -114,7 +114,6 @@ def test_a_whole_run_is_recorded_as_aborted_or_not_at_all(adapter: Any) -> None:
             cut = await cancel_at(whole(harness), step)
             assert harness._running == set()
             assert harness.lifecycle.states.live() == {}
-            assert harness.lifecycle.records._open == {}
             state = await stored(storage)
             outcomes.append(state and state["data"].get("__outcome"))
             if state is not None:

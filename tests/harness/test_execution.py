@@ -78,7 +78,7 @@ def test_a_child_that_fails_leaves_nothing(open_storage: Open, error: BaseExcept
             assert caught is error
             assert run.state("task-state") == await stored(open_storage()) == before
             assert list(harness.lifecycle.states.live()) == [run.execution_id]
-            assert harness.lifecycle.layers[0]._bases == {}  # type: ignore[attr-defined]
+            assert list(harness.lifecycle.states._inherited) == []
 
     asyncio.run(scenario())
 

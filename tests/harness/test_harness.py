@@ -263,7 +263,6 @@ def test_a_failing_init_is_raised_and_leaves_nothing_behind() -> None:
             assert [(one.layer_id, one.hook) for one in seen] == [("fails", "init")]
             assert harness._running == set()
             assert harness.lifecycle.states.live() == {}
-            assert harness.lifecycle.records._open == {}
             assert await harness.threads.list() == []
 
     asyncio.run(scenario())

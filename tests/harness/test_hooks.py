@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_a_hook_gets_only_the_arguments_that_it_takes() -> None:
             "recall": (50, "what?"),
             "store": ("r", ["i"]),
             "on_spawn": ["child_ctx", "parent_state"],
-            "on_return": ["child_ctx", "child_log", "child_state", "parent_state", "result"],
+            "on_return": ["child_ctx", "child_log", "child_state", "inherited", "parent_state", "result"],
             "on_complete": "success",
             "dispose": True,
         }
@@ -203,5 +204,50 @@ def test_an_outcome_that_nobody_knows_is_refused() -> None:
         async with running() as run:
             with pytest.raises(ConfigurationError, match="'great'"):
                 await run._lifecycle.complete(run.ctx, "great")
+
+    asyncio.run(scenario())
+
+
+def decorated(hook: Any) -> Any:
+    @functools.wraps(hook)
+    def call(*arguments: Any, **options: Any) -> Any:
+        return hook(*arguments, **options)
+
+    return call
+
+
+def test_a_decorated_async_hook_has_the_state_to_itself_too() -> None:
+    layer = task_layer()
+    layer.store = decorated(slow_store)
+
+    async def scenario() -> None:
+        async with running(None, layer) as run:
+            await asyncio.gather(run.store(), tools(run).record_artifact(path="kept"))
+            assert run.state("task-state")["files"] == ["kept"]
+            assert run.state("task-state")["data"] == {"stored": True}
+
+    asyncio.run(scenario())
+
+
+async def slow_store(state: Any) -> Any:
+    await asyncio.sleep(0.02)
+    return {"state": {**state, "data": {"stored": True}}}
+
+
+def test_a_hook_that_calls_a_function_of_its_own_layer_is_told_so_at_once() -> None:
+    layer = task_layer()
+    runs: list[Any] = []
+    seen: list[Diagnostic] = []
+
+    async def calling() -> None:
+        await tools(runs[0]).record_artifact(path="never")
+
+    layer.store = calling
+
+    async def scenario() -> None:
+        async with running(None, layer, diagnostics=seen.append) as run:
+            runs.append(run)
+            await asyncio.wait_for(run.store(), 5)
+        assert [(one.hook, type(one.error)) for one in seen] == [("store", LifecycleError)]
 
     asyncio.run(scenario())

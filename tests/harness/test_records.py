@@ -64,8 +64,8 @@ def test_an_adapter_without_versions_is_watched_within_the_process(plain: Plain,
             Harness(storage=plain, layers=[task_layer()]) as two,
         ):
             await second_writer_conflicts(one, one if harnesses == 1 else two, plain)
-            assert one.lifecycle.records._open == two.lifecycle.records._open == {}
-            assert one.lifecycle.records._stamps == two.lifecycle.records._stamps == {}
+            assert one.lifecycle.records.storage is two.lifecycle.records.storage
+            assert not one.lifecycle.records.storage._stamps  # type: ignore[attr-defined]
 
     asyncio.run(scenario())
 
@@ -151,7 +151,6 @@ def test_a_thread_deleted_while_a_run_has_it_does_not_come_back(
                     await harness.threads.delete("t")
                     await run.store()
             assert await harness.threads.list() == []
-            assert harness.lifecycle.records._stamps == {}
 
     asyncio.run(scenario())
 
@@ -282,12 +281,10 @@ def test_nothing_is_kept_of_what_has_ended(plain: Plain) -> None:
                     lifecycle.states._live,
                     lifecycle.states._bound,
                     lifecycle.states._writes,
-                    lifecycle.records._open,
-                    lifecycle.records._stamps,
                     lifecycle.records._lanes,
                     lifecycle._busy,
                     lifecycle._disabled,
-                    lifecycle.layers[0]._bases,  # type: ignore[attr-defined]
+                    lifecycle.states._inherited,
                     harness._running,
                 ):
                     assert not kept

@@ -10,7 +10,6 @@ import pytest
 
 from taskstate import ExecutionContext, core, task_state
 from taskstate.errors import ConfigurationError, InvalidStateError
-from taskstate.layer.task_state import as_task_state
 from taskstate.storage import MemoryStorage, ScopedStorage
 
 ROOT = ExecutionContext("root", "t")
@@ -54,23 +53,15 @@ def test_a_child_state_shares_nothing_with_its_parent(state: Any, mode: Any) -> 
     assert "b.md" in merged["files"]
 
 
-def test_a_merge_against_what_was_inherited_needs_no_help_of_the_caller(state: Any) -> None:
+def test_a_merge_against_what_was_inherited_takes_only_what_the_child_changed(state: Any) -> None:
     layer = task_state(merge_data="three_way")
-    layer.on_spawn(parent_state=state, child_ctx=CHILD)
+    inherited = layer.on_spawn(parent_state=state, child_ctx=CHILD)["child_state"]
     child = {**copy.deepcopy(state), "data": {"k": {"nested": [1]}, "new": 1}}
     parent = {**copy.deepcopy(state), "data": {"k": {"nested": [9]}}}
-    result = layer.on_return(parent_state=parent, child_state=child, child_ctx=CHILD)
+    result = layer.on_return(parent_state=parent, child_state=child, child_ctx=CHILD, inherited=inherited)
     assert result["parent_state"]["data"] == {"k": {"nested": [9]}, "new": 1}
     assert result["parent_state"]["checkpoints"] == STATE["checkpoints"]
     assert "conflicts" not in result
-
-
-def test_what_a_child_inherited_is_kept_until_it_completes(state: Any) -> None:
-    layer = task_state(merge_data="three_way")
-    layer.on_spawn(parent_state=state, child_ctx=CHILD)
-    assert len(layer._bases) == 1
-    layer.on_complete(state=state, outcome="aborted", ctx=CHILD)
-    assert layer._bases == {}
 
 
 def test_a_merge_without_a_known_base_takes_all_of_the_child(state: Any) -> None:
@@ -90,7 +81,6 @@ def test_what_is_no_task_state_is_refused_by_every_hook(broken: Any, state: Any)
         lambda: layer.on_return(parent_state=state, child_state=broken, child_ctx=CHILD),
         lambda: layer.on_return(parent_state=broken, child_state=state, child_ctx=CHILD),
         lambda: layer.on_complete(state=broken, outcome="success", ctx=ROOT),
-        lambda: as_task_state(broken),
         *(
             lambda tool=tool: tool.apply(broken, tool.model.model_construct(path="x", key="k", value=1), ROOT)
             for tool in layer.functions
@@ -98,7 +88,6 @@ def test_what_is_no_task_state_is_refused_by_every_hook(broken: Any, state: Any)
     ):
         with pytest.raises(InvalidStateError):
             call()
-    assert layer._bases == {}
 
 
 def test_init_fills_in_what_is_missing_and_keeps_what_is_unknown() -> None:

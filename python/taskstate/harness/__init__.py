@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..errors import MergeConflict
 from .budget import Allocation, Allocations, allocate_budgets
-from .diagnostics import Diagnostic, DiagnosticsCallback, MergeConflict
+from .diagnostics import Diagnostic, DiagnosticsCallback
 from .execution import Execution
 from .handles import LayerHandle
 from .harness import Harness

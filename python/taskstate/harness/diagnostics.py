@@ -7,26 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..errors import TaskStateError
 from .redact import Redact, redact_text
 
 logger = logging.getLogger("taskstate.harness")
 logger.addHandler(logging.NullHandler())
-
-
-class MergeConflict(TaskStateError):
-    """Parent and child changed one place in different ways; the child's change was kept.
-
-    Never raised: it arrives as the `error` of a Diagnostic.
-    """
-
-    code = "merge_conflict"
-
-    def __init__(self, path: str, parent_id: str, child_id: str) -> None:
-        super().__init__(f"{path}: changed by {parent_id} and by its child {child_id}")
-        self.path = path
-        self.parent_id = parent_id
-        self.child_id = child_id
 
 
 @dataclass(frozen=True)

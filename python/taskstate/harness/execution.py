@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .. import core
-from ..errors import ConfigurationError, LifecycleError
+from ..errors import LifecycleError
 from ..layer.context import ExecutionContext
-from ..layer.functions import LayerFunction, ToolStyle, alias, decode_arguments, tool_specs
+from ..layer.functions import LayerFunction, ToolStyle, decode_arguments, tool_specs
 from ..types import JSON, Outcome
 from .budget import allocate_budgets
-from .handles import LayerHandles, from_thread, on_loop
+from .crossing import from_thread, on_loop
+from .handles import LayerHandles
 from .parallel import Settled, Worker, run_paths
+from .waiting import uninterrupted
 
 if TYPE_CHECKING:
     from .harness import Harness
@@ -103,10 +105,10 @@ class Execution:
 
     def state(self, layer_id: str) -> JSON:
         """A copy of a layer's state; None where it has none."""
-        state = self.peek(layer_id)
+        state = self._peek(layer_id)
         return None if state is None else core.clone(state, "", max_bytes=sys.maxsize)  # it is within the limit
 
-    def peek(self, layer_id: str) -> JSON:
+    def _peek(self, layer_id: str) -> JSON:
         """The state itself, for reading only."""
         self._check_running()
         self._lifecycle.layer(layer_id)
@@ -118,7 +120,7 @@ class Execution:
         `plain` gives `{"name", "description", "parameters"}`; `openai-chat`, `openai-responses` and
         `anthropic` wrap that as those APIs take it. Names are safe for every provider.
         """
-        return tool_specs({name: function for name, _, function in self._tools()}, style)
+        return tool_specs({name: function for name, (_, function) in self._lifecycle.tools.items()}, style)
 
     async def call_tool(self, name: str, arguments: Any) -> JSON:
         """Call a tool by its name (`task-state/setTaskData`) or its alias, from any thread or loop.
@@ -126,17 +128,17 @@ class Execution:
         `arguments` is a dict or the JSON text of one. Durable when this returns. Raises
         ConfigurationError for an unknown tool and InvalidArgumentError for bad arguments.
         """
-        layer_id, function = self._find_tool(name)
-        return await self.call(layer_id, function, decode_arguments(name, arguments))
+        layer_id, function = self._lifecycle.find_tool(name)
+        return await self._call_function(layer_id, function, decode_arguments(name, arguments))
 
     def call_tool_sync(self, name: str, arguments: Any) -> JSON:
         """`call_tool` for a plain thread that has no event loop."""
-        layer_id, function = self._find_tool(name)
+        layer_id, function = self._lifecycle.find_tool(name)
         decoded = decode_arguments(name, arguments)
         self._check_running()
         return from_thread(self._loop, lambda: self._call(layer_id, function, decoded), PATIENCE_SECONDS)
 
-    async def call(self, layer_id: str, function: LayerFunction, arguments: Any) -> JSON:
+    async def _call_function(self, layer_id: str, function: LayerFunction, arguments: Any) -> JSON:
         """Call a function of a layer, from any thread or loop."""
         self._check_running()
         return await on_loop(self._loop, lambda: self._call(layer_id, function, arguments), PATIENCE_SECONDS)
@@ -154,20 +156,21 @@ class Execution:
         """
         self._check_here()
         child_ctx = ExecutionContext(
-            execution_id=self._harness.new_execution_id(execution_id),
+            execution_id=self._harness._take_id(execution_id),
             thread_id=self._ctx.thread_id,
             resource_id=self._ctx.resource_id,
             depth=self._ctx.depth + 1,
             parent_id=self._ctx.execution_id,
+            max_state_bytes=self._ctx.max_state_bytes,
         )
         child = Execution(self._harness, child_ctx, self._loop)
         try:
             await self._lifecycle.spawn(self._ctx, child_ctx)
             yield child
         except BaseException as error:
-            await finish(child._end(outcome_of(error), merge_into=None))
+            await uninterrupted(child._end(outcome_of(error), merge_into=None))
             raise
-        await finish(child._end("success", merge_into=self))
+        await uninterrupted(child._end("success", merge_into=self))
 
     @overload
     async def in_parallel(
@@ -228,7 +231,7 @@ class Execution:
         finally:
             await self._lifecycle.complete(self._ctx, outcome)
             await self._lifecycle.dispose(self._ctx)
-            self._harness.release(self.execution_id)
+            self._harness._release_id(self.execution_id)
 
     async def _return_to(self, parent: Execution) -> None:
         async with parent._merging:
@@ -237,12 +240,12 @@ class Execution:
             self.result = await self._lifecycle.merge(parent._ctx, self._ctx, self.result)
         await self._lifecycle.flush(parent._ctx)
 
-    async def start(self) -> None:
+    async def _start(self) -> None:
         """Load the layers' states for a root; called by the harness."""
         await self._lifecycle.init(self._ctx)
         await self._lifecycle.flush(self._ctx)
 
-    async def finish(self, outcome: Outcome) -> None:
+    async def _finish(self, outcome: Outcome) -> None:
         """Record the outcome of a root durably; called by the harness."""
         async with self._merging:
             self._ended = True
@@ -252,7 +255,7 @@ class Execution:
             await self._lifecycle.flush(self._ctx)
         finally:
             await self._lifecycle.dispose(self._ctx)
-            self._harness.release(self.execution_id)
+            self._harness._release_id(self.execution_id)
 
     def _check_running(self) -> None:
         if self._ended:
@@ -263,38 +266,7 @@ class Execution:
         if asyncio.get_running_loop() is not self._loop:
             raise LifecycleError(f"execution {self.execution_id} belongs to another event loop")
 
-    def _tools(self) -> list[tuple[str, str, LayerFunction]]:
-        return [
-            (f"{layer.id}/{function.name}", layer.id, function)
-            for layer in self._lifecycle.layers
-            for function in layer.functions
-        ]
-
-    def _find_tool(self, name: str) -> tuple[str, LayerFunction]:
-        for full_name, layer_id, function in self._tools():
-            if name == full_name or name == alias(full_name):
-                return layer_id, function
-        raise ConfigurationError(f"no tool has the name {name!r}")
-
 
 def outcome_of(error: BaseException) -> Outcome:
     """How a run ends that this exception left: a cancellation or an exit is `aborted`, the rest `failure`."""
     return "failure" if isinstance(error, Exception) else "aborted"
-
-
-async def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Await something to its end, even if the caller is cancelled meanwhile; the cancellation follows it.
-
-    Of an error that comes together with a cancellation only the latter is raised, with the error as its cause.
-    """
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as interruption:
-            cancelled = interruption
-    error = None if task.cancelled() else task.exception()
-    if cancelled is not None:
-        raise cancelled from error
-    task.result()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import core
-from ..errors import LifecycleError
 from ..layer.context import ContextLayer
 from ..layer.functions import LayerFunction
 from ..types import JSON
@@ -40,13 +37,13 @@ class LayerHandle:
         for function in self._layer.functions:
             if function.attribute == name:
                 return self._bind(function)
-        state = self._execution.peek(self._layer.id)
+        state = self._execution._peek(self._layer.id)
         if not name.startswith("_") and type(state) is dict and name in state:
             return core.clone(state[name], name, max_bytes=sys.maxsize)
         raise AttributeError(f"layer {self._layer.id} has no function and no field of state named {name!r}")
 
     def __dir__(self) -> list[str]:
-        state = self._execution.peek(self._layer.id)
+        state = self._execution._peek(self._layer.id)
         fields = state if type(state) is dict else {}
         return ["state", *(function.attribute for function in self._layer.functions), *fields]
 
@@ -55,7 +52,7 @@ class LayerHandle:
 
     def _bind(self, function: LayerFunction) -> Callable[..., Awaitable[JSON]]:
         async def call(**arguments: Any) -> JSON:
-            return await self._execution.call(self._layer.id, function, arguments)
+            return await self._execution._call_function(self._layer.id, function, arguments)
 
         call.__name__ = function.attribute
         call.__doc__ = function.description
@@ -76,53 +73,3 @@ class LayerHandles(Mapping[str, LayerHandle]):
 
     def __len__(self) -> int:
         return len(self._handles)
-
-
-async def on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any], patience: float) -> Any:
-    """Await `make()` on `loop`, also from another thread's loop.
-
-    `patience` is how many seconds a call from elsewhere waits for a loop that doesn't answer.
-    """
-    if asyncio.get_running_loop() is loop:
-        return await make()
-    given_up = threading.Event()
-    future = asyncio.run_coroutine_threadsafe(_unless(given_up, make), loop)
-    try:
-        return await asyncio.wait_for(asyncio.wrap_future(future), patience)
-    except TimeoutError:
-        if future.done() and not future.cancelled():
-            raise  # it is the answer
-        raise _no_answer(patience) from None
-    finally:
-        given_up.set()
-
-
-def from_thread(loop: asyncio.AbstractEventLoop, make: Callable[[], Any], patience: float) -> Any:
-    """Wait for `make()` on `loop` from a plain thread; refused at once where that would wait for itself."""
-    try:
-        running = asyncio.get_running_loop()
-    except RuntimeError:
-        running = None
-    if running is not None:
-        raise LifecycleError("a blocking call inside a running event loop; await the async function instead")
-    given_up = threading.Event()
-    future = asyncio.run_coroutine_threadsafe(_unless(given_up, make), loop)
-    try:
-        return future.result(patience)
-    except TimeoutError:
-        if not future.cancel() and not future.cancelled():
-            raise  # it is the answer
-        raise _no_answer(patience) from None
-    finally:
-        given_up.set()
-
-
-async def _unless(given_up: threading.Event, make: Callable[[], Any]) -> Any:
-    """Await `make()`, unless its caller stopped waiting before it began: what was reported as failed has no effect."""
-    if given_up.is_set():
-        raise asyncio.CancelledError
-    return await make()
-
-
-def _no_answer(patience: float) -> LifecycleError:
-    return LifecycleError(f"the run's event loop gave no answer within {patience:g} s; is it blocked?")

@@ -14,11 +14,12 @@ from ..ids import IdFactory, random_id
 from ..layer.context import ContextLayer, ExecutionContext
 from ..storage import StorageAdapter
 from .diagnostics import DiagnosticsCallback
-from .execution import Execution, finish, outcome_of
+from .execution import Execution, outcome_of
 from .lifecycle import Lifecycle
 from .records import SharedThread
 from .redact import Redact
 from .threads import Threads
+from .waiting import uninterrupted
 
 CONTEXT_WINDOW = 128_000
 RESPONSE_RESERVE = 4_000
@@ -60,9 +61,10 @@ class Harness:
             diagnostics=diagnostics,
             max_state_bytes=max_state_bytes,
         )
+        self.max_state_bytes = max_state_bytes
         self.context_window = context_window
         self.response_reserve = response_reserve
-        self.threads = Threads(self.lifecycle.storage, self.lifecycle.layers, redact=redact)
+        self.threads = Threads(self.lifecycle.records.storage, self.lifecycle.layers, redact=redact)
         """The threads that have state: list, read, export, import, delete, prune."""
         self._ids = ids
         self._running: set[str] = set()
@@ -83,7 +85,7 @@ class Harness:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._loop = None
-        await finish(self._close())
+        await uninterrupted(self._close())
 
     async def _close(self) -> None:
         await self.lifecycle.records.drain()
@@ -106,26 +108,27 @@ class Harness:
         ctx = ExecutionContext(
             thread_id=self._ids() if thread_id is None else _checked_id("thread_id", thread_id),
             resource_id=None if resource_id is None else _checked_id("resource_id", resource_id),
-            execution_id=self.new_execution_id(execution_id),
+            max_state_bytes=self.max_state_bytes,
+            execution_id=self._take_id(execution_id),
         )
         run = Execution(self, ctx, loop)
         try:
-            await run.start()
+            await run._start()
         except BaseException:
-            await finish(self.lifecycle.dispose(ctx))
-            self.release(ctx.execution_id)
+            await uninterrupted(self.lifecycle.dispose(ctx))
+            self._release_id(ctx.execution_id)
             raise
         try:
             yield run
         except BaseException as error:
             try:
-                await finish(run.finish(outcome_of(error)))
+                await uninterrupted(run._finish(outcome_of(error)))
             except Exception as failure:  # noqa: BLE001 - it must not hide what ended the run
                 self.lifecycle.reporter.report("", "on_complete", ctx.execution_id, failure)
             raise
-        await finish(run.finish("success"))
+        await uninterrupted(run._finish("success"))
 
-    def new_execution_id(self, wanted: str | None) -> str:
+    def _take_id(self, wanted: str | None) -> str:
         """Take an execution id into use; LifecycleError if it is in use already."""
         execution_id = self._ids() if wanted is None else _checked_id("execution_id", wanted)
         if execution_id in self._running:
@@ -133,7 +136,7 @@ class Harness:
         self._running.add(execution_id)
         return execution_id
 
-    def release(self, execution_id: str) -> None:
+    def _release_id(self, execution_id: str) -> None:
         """Let an execution id be used again."""
         self._running.discard(execution_id)
 

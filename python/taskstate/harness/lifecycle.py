@@ -8,21 +8,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from .. import core
-from ..errors import ConfigurationError, InvalidStateError, LifecycleError
+from ..errors import ConfigurationError, InvalidStateError, LifecycleError, MergeConflict
 from ..layer.context import ContextLayer, ExecutionContext, check_outcome
-from ..layer.functions import LayerFunction
+from ..layer.functions import LayerFunction, alias
 from ..storage import MemoryStorage, StorageAdapter
 from ..types import JSON, Message
-from .diagnostics import DiagnosticsCallback, MergeConflict, Reporter
+from .diagnostics import DiagnosticsCallback, Reporter
 from .hooks import Hook, find_hooks
 from .loading import InitStorage, set_aside
 from .records import Records, SharedThread
 from .redact import Redact, redact_arguments, redact_value
 from .states import States
+
+_held: ContextVar[frozenset[tuple[str, str]]] = ContextVar("taskstate_held", default=frozenset())
+"""The states that this task's hooks have to themselves: waiting for one of them would wait for ever."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,9 @@ class Lifecycle:
         if shared_thread not in ("conflict", "last_writer"):
             raise ConfigurationError(f"shared_thread {shared_thread!r} is neither conflict nor last_writer")
         self.layers = tuple(layers)
-        self.storage: StorageAdapter = MemoryStorage() if storage is None else storage
+        self.storage: StorageAdapter = MemoryStorage(max_bytes=max_state_bytes) if storage is None else storage
+        if getattr(self.storage, "max_bytes", max_state_bytes) < max_state_bytes:
+            raise ConfigurationError(f"max_state_bytes is {max_state_bytes}, but the storage takes less")
         self.reporter = Reporter(diagnostics, redact)
         self.records = Records(self.storage, shared_thread)
         self.states = States(self.records, self.reporter, strict=strict, redact=redact, max_bytes=max_state_bytes)
@@ -80,6 +86,11 @@ class Lifecycle:
             raise ConfigurationError("two layers have the same id")
         self._by_slot = sorted(self.layers, key=lambda layer: layer.slot)
         self._hooks = {layer.id: find_hooks(layer) for layer in self.layers}
+        self.tools = {
+            f"{layer.id}/{function.name}": (layer.id, function) for layer in self.layers for function in layer.functions
+        }
+        """The layers' functions by full name, each with the id of its layer."""
+        self._full_names = {alias(name): name for name in self.tools} | {name: name for name in self.tools}
         self._busy: dict[tuple[str, str], asyncio.Lock] = {}
         self._disabled: set[tuple[str, str]] = set()
 
@@ -90,25 +101,25 @@ class Lifecycle:
         except KeyError:
             raise ConfigurationError(f"no layer has the id {layer_id!r}") from None
 
+    def find_tool(self, name: str) -> tuple[str, LayerFunction]:
+        """The layer's id and the function that a tool's name or alias means; ConfigurationError for no tool."""
+        full_name = self._full_names.get(name) if isinstance(name, str) else None
+        if full_name is None:
+            raise ConfigurationError(f"no tool has the name {name!r}")
+        return self.tools[full_name]
+
     async def init(self, ctx: ExecutionContext, layers: Iterable[str] | None = None) -> None:
         """Load the state of each layer for a root execution, and write it through from then on."""
         chosen = self.layers if layers is None else [self.layer(layer_id) for layer_id in layers]
         loaded = []
-        try:
-            for layer in chosen:
-                hook = self._hooks[layer.id].get("init")
-                storage = InitStorage(self.records, layer, ctx, self._redact)
-                loaded.append((layer, storage))
-                if hook is not None:
-                    await self._init_layer(layer, hook, ctx, storage)
-        except BaseException:
-            for _, storage in loaded:
-                self.records.close(storage.record)
-            raise
+        for layer in chosen:
+            storage = InitStorage(self.records, layer, ctx, self._redact)
+            hook = self._hooks[layer.id].get("init")
+            if hook is not None:
+                await self._init_layer(layer, hook, ctx, storage)
+            loaded.append((layer, storage))
         for layer, storage in loaded:
-            if layer.scope == "execution" or (ctx.execution_id, layer.id) in self._disabled:
-                self.records.close(storage.record)
-            else:
+            if layer.scope != "execution" and not self.is_disabled(ctx, layer.id):
                 self.states.bind(ctx, layer, storage.record)
 
     async def _init_layer(self, layer: ContextLayer, hook: Hook, ctx: ExecutionContext, storage: InitStorage) -> None:
@@ -134,7 +145,7 @@ class Lifecycle:
         """What each layer shows within its budget; a layer without one shows everything."""
         recalled = []
         for layer, hook in self._active(ctx, "recall", self._by_slot):
-            async with self._attempt(layer, "recall", ctx, hook):
+            async with self._attempt(layer, "recall", ctx):
                 state = self.states.lend(ctx.execution_id, layer)
                 result = await hook(log=log, query=query, ctx=ctx, state=state, budget=budgets.get(layer.id, 0))
                 if not result:
@@ -156,7 +167,7 @@ class Lifecycle:
         """Let every layer take in a model's response. `flush` to wait until that is durable."""
 
         async def one(layer: ContextLayer, hook: Hook) -> None:
-            async with self._attempt(layer, "store", ctx, hook):
+            async with self._attempt(layer, "store", ctx):
                 state = self.states.lend(ctx.execution_id, layer)
                 result = await hook(new_items=new_items, log=log, response=response, ctx=ctx, state=state)
                 if type(result) is dict and "state" in result:
@@ -175,13 +186,13 @@ class Lifecycle:
         for layer, hook in self._having("on_spawn", self._by_slot):
             if self.states.get(parent.execution_id, layer.id) is None:
                 continue
-            async with self._attempt(layer, "on_spawn", parent, None):
+            async with self._attempt(layer, "on_spawn", parent):
                 parent_state = self.states.lend(parent.execution_id, layer)
                 result = await hook(parent_state=parent_state, child_ctx=child)
                 child_state = _field(result, "child_state", layer, "on_spawn")
                 if child_state is None:
                     continue
-                self.states.set(child, layer, child_state)
+                self.states.inherit(child, layer, child_state)
                 items = result.get("items") or []
                 spawned.append(Spawned(layer.id, self.states.get(child.execution_id, layer.id), items))
         return spawned
@@ -193,13 +204,14 @@ class Lifecycle:
         for layer, hook in self._having("on_return", self._by_slot):
             if self.states.get(child.execution_id, layer.id) is None:
                 continue
-            async with self._attempt(layer, "on_return", parent, hook):
+            async with self._attempt(layer, "on_return", parent):
                 returned = await hook(
                     child_state=self.states.lend(child.execution_id, layer),
                     child_log=child_log,
                     parent_state=self.states.lend(parent.execution_id, layer),
                     result=result,
                     child_ctx=child,
+                    inherited=self.states.inherited(child.execution_id, layer),
                 )
                 if returned is None:
                     continue
@@ -217,7 +229,7 @@ class Lifecycle:
         """Tell every layer how an execution ended."""
         outcome = check_outcome(outcome)
         for layer, hook in self._active(ctx, "on_complete", self.layers):
-            async with self._attempt(layer, "on_complete", ctx, hook):
+            async with self._attempt(layer, "on_complete", ctx):
                 state = self.states.lend(ctx.execution_id, layer)
                 result = await hook(log=log, ctx=ctx, state=state, outcome=outcome)
                 if type(result) is dict and "state" in result:
@@ -226,7 +238,7 @@ class Lifecycle:
     async def dispose(self, ctx: ExecutionContext) -> None:
         """Let every layer let go of what it holds, and forget the execution."""
         for layer, hook in self._having("dispose", self.layers[::-1]):
-            async with self._attempt(layer, "dispose", ctx, None):
+            async with self._attempt(layer, "dispose", ctx):
                 await hook(state=self.states.lend(ctx.execution_id, layer))
         self.forget(ctx)
 
@@ -240,7 +252,7 @@ class Lifecycle:
     async def settle(self, ctx: ExecutionContext) -> None:
         """Wait for hooks and functions under way, so that what they change is still taken in."""
         for layer in self.layers:
-            async with self._exclusive(ctx, layer, wanted=False):
+            async with self._exclusive(ctx, layer):
                 pass
 
     async def flush(self, ctx: ExecutionContext) -> None:
@@ -253,7 +265,7 @@ class Lifecycle:
         parsed = function.parse(f"{layer_id}/{function.name}", arguments)
         if self._redact is not None:
             parsed = redact_arguments(parsed, self._redact)
-        async with self._exclusive(ctx, layer, wanted=False):
+        async with self._exclusive(ctx, layer):
             change = function.apply(self.states.lend(ctx.execution_id, layer), parsed, ctx)
             write = None if change.state is None else self.states.set(ctx, layer, change.state)
         if write is not None:
@@ -281,31 +293,29 @@ class Lifecycle:
                 yield layer, found
 
     @asynccontextmanager
-    async def _attempt(
-        self, layer: ContextLayer, name: str, ctx: ExecutionContext, hook: Hook | None
-    ) -> AsyncIterator[None]:
-        """Report what fails inside; an async hook has the layer's state to itself meanwhile."""
+    async def _attempt(self, layer: ContextLayer, name: str, ctx: ExecutionContext) -> AsyncIterator[None]:
+        """Have a layer's state to oneself, and report what fails."""
         try:
-            async with self._exclusive(ctx, layer, wanted=hook is not None and hook.is_async):
+            async with self._exclusive(ctx, layer):
                 yield
         except Exception as error:  # noqa: BLE001 - whatever a user's hook raises is reported
             self.reporter.report(layer.id, name, ctx.execution_id, error)
 
     @asynccontextmanager
-    async def _exclusive(self, ctx: ExecutionContext, layer: ContextLayer, *, wanted: bool) -> AsyncIterator[None]:
-        """Keep others from changing a state between its read and its write, where an await lies between.
-
-        A plain function needs no lock of its own (`wanted`); it waits for one that is held.
-        """
+    async def _exclusive(self, ctx: ExecutionContext, layer: ContextLayer) -> AsyncIterator[None]:
+        """Keep others from changing a state between its read and its write, where a hook may await."""
         place = (ctx.execution_id, layer.id)
+        if place in _held.get():
+            raise LifecycleError(f"a hook of layer {layer.id} called a function of its own layer")
         lock = self._busy.get(place)
-        if lock is None and not wanted:
-            yield
-            return
         if lock is None:
             lock = self._busy[place] = asyncio.Lock()
         async with lock:
-            yield
+            token = _held.set(_held.get() | {place})
+            try:
+                yield
+            finally:
+                _held.reset(token)
 
 
 def _field(result: Any, name: str, layer: ContextLayer, hook: str) -> JSON:

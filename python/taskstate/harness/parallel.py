@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import ConfigurationError, LifecycleError, ParallelError
 from .diagnostics import Reporter
+from .waiting import ended
 
 if TYPE_CHECKING:
     from .execution import Execution
@@ -114,14 +115,9 @@ def _settled(task: asyncio.Task[Any]) -> Settled:
 
 
 async def _stop(tasks: list[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait until each has ended, whatever comes meanwhile."""
+    """Cancel tasks and wait until each has ended."""
     for task in tasks:
         task.cancel()
-    cancelled: asyncio.CancelledError | None = None
-    while pending := [task for task in tasks if not task.done()]:
-        try:
-            await asyncio.wait(pending)
-        except asyncio.CancelledError as error:
-            cancelled = error
+    cancelled = await ended(tasks)
     if cancelled is not None:
         raise cancelled

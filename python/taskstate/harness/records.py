@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import Any, Literal, TypeAlias
-from weakref import WeakValueDictionary
 
-from ..errors import ConflictError
 from ..storage import StorageAdapter, SupportsVersions
 from ..types import JSON
+from .watched import watched
 
 SharedThread: TypeAlias = Literal["conflict", "last_writer"]
 
 _UNREAD: Any = object()
-_BEING_WRITTEN: Any = object()
 
 
 class Record:
@@ -25,63 +23,25 @@ class Record:
         self.version: Any = _UNREAD
 
 
-class _Watch:
-    """What this process knows of an adapter without versions: a stamp for each record that it wrote."""
-
-    def __init__(self, storage: StorageAdapter) -> None:
-        self.storage = storage  # keeps its id from being given to another adapter
-        self.open: dict[str, int] = {}
-        self.stamps: dict[str, object] = {}
-
-
-_watches: WeakValueDictionary[int, _Watch] = WeakValueDictionary()
-
-
-def written_by_others(storage: StorageAdapter, key: str) -> None:
-    """Take note that a record was written or deleted outside of the executions that have it open."""
-    watch = _watches.get(id(storage))
-    if watch is not None and key in watch.open:
-        watch.stamps[key] = object()
-
-
 class Records:
     """Reads and writes the records of an adapter, and refuses a write over somebody else's.
 
     Writes of one key go out one at a time. While one is under way later values of the same record
-    replace each other, so that the latest wins and no more than one waits. An adapter without
-    versions is watched within this process only.
+    replace each other, so that the latest wins and no more than one waits.
     """
 
     def __init__(self, storage: StorageAdapter, shared_thread: SharedThread) -> None:
-        self.storage = storage
-        self._checked = shared_thread == "conflict"
-        self._versions = storage if self._checked and isinstance(storage, SupportsVersions) else None
+        versioned = storage if isinstance(storage, SupportsVersions) else watched(storage)
+        self._versions = versioned if shared_thread == "conflict" else None
+        self.storage: StorageAdapter = storage if self._versions is None else versioned
         self._lanes: dict[str, _Lane] = {}
-        self._watch = _watches.setdefault(id(storage), _Watch(storage))
-        self._open = self._watch.open
-        self._stamps = self._watch.stamps
-
-    def open(self, key: str) -> Record:
-        """A record to be read and written; `close` it when its execution ends."""
-        self._open[key] = self._open.get(key, 0) + 1
-        return Record(key)
-
-    def close(self, record: Record) -> None:
-        """Forget a record that is no longer written."""
-        self._open[record.key] -= 1
-        if not self._open[record.key]:
-            del self._open[record.key]
-            self._stamps.pop(record.key, None)
 
     async def read(self, record: Record) -> JSON:
         """The stored state, from which on writes of others count as conflicts."""
-        if self._versions is not None:
-            value, record.version = await self._versions.get_versioned(record.key)
-            return value
-        # Whoever writes between the two has another stamp, and so this record can't be written.
-        stamp = self._stamps.get(record.key)
-        record.version = object() if stamp is _BEING_WRITTEN else stamp
-        return await self.storage.get(record.key)
+        if self._versions is None:
+            return await self.storage.get(record.key)
+        value, record.version = await self._versions.get_versioned(record.key)
+        return value
 
     def submit(self, record: Record, value: JSON) -> asyncio.Future[None]:
         """Write a state, or delete the record where it is None; the future ends when that is durable.
@@ -114,31 +74,18 @@ class Records:
             entry = lane.queue.popleft()
 
     async def _write(self, record: Record, value: JSON) -> None:
-        if self._versions is not None:
-            if record.version is _UNREAD:
-                _, record.version = await self._versions.get_versioned(record.key)
+        if self._versions is None:
             if value is None:
-                await self._versions.compare_and_delete(record.key, record.version)
-                record.version = None
+                await self.storage.delete(record.key)
             else:
-                record.version = await self._versions.compare_and_set(record.key, value, record.version)
+                await self.storage.set(record.key, value)
             return
-        if not self._checked:
-            await self._put(record.key, value)
-            return
-        if record.version is not _UNREAD and self._stamps.get(record.key) is not record.version:
-            raise ConflictError(record.key, "another execution wrote this record")
-        self._stamps[record.key] = _BEING_WRITTEN
-        try:
-            await self._put(record.key, value)
-        finally:  # a write that failed may have taken effect
-            record.version = self._stamps[record.key] = object()
-
-    async def _put(self, key: str, value: JSON) -> None:
+        if record.version is _UNREAD:
+            _, record.version = await self._versions.get_versioned(record.key)
         if value is None:
-            await self.storage.delete(key)
+            record.version = await self._versions.compare_and_delete(record.key, record.version)
         else:
-            await self.storage.set(key, value)
+            record.version = await self._versions.compare_and_set(record.key, value, record.version)
 
     async def drain(self) -> None:
         """Wait until every write that was asked for has ended, well or not."""

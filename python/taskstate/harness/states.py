@@ -31,6 +31,7 @@ class States:
         self._redact = redact
         self._max_bytes = max_bytes
         self._live: dict[str, dict[str, JSON]] = {}
+        self._inherited: dict[str, dict[str, JSON]] = {}
         self._bound: dict[str, dict[str, Record]] = {}
         self._writes: dict[str, _Writes] = {}
 
@@ -40,8 +41,17 @@ class States:
 
     def lend(self, execution_id: str, layer: ContextLayer) -> JSON:
         """The live state for a hook: a copy, unless the layer promised not to change it."""
-        state = self.get(execution_id, layer.id)
-        return state if layer.pure or state is None else core.clone(state, "", max_bytes=self._max_bytes)
+        return self._lent(layer, self.get(execution_id, layer.id))
+
+    def inherit(self, child: ExecutionContext, layer: ContextLayer, state: JSON) -> None:
+        """Set a child's first state, and remember what it began with."""
+        self.set(child, layer, state)
+        # A live state is never changed in place, so this reference is as good as a copy.
+        self._inherited.setdefault(child.execution_id, {})[layer.id] = self.get(child.execution_id, layer.id)
+
+    def inherited(self, execution_id: str, layer: ContextLayer) -> JSON:
+        """What a child began with, for a hook; None where it inherited nothing."""
+        return self._lent(layer, self._inherited.get(execution_id, {}).get(layer.id))
 
     def set(self, ctx: ExecutionContext, layer: ContextLayer, state: JSON) -> asyncio.Future[None] | None:
         """Replace a state; None clears it. Gives the future of its durable write, where there is one."""
@@ -59,10 +69,7 @@ class States:
 
     def bind(self, ctx: ExecutionContext, layer: ContextLayer, record: Record) -> None:
         """From now on write every state of this layer and execution to `record`."""
-        bound = self._bound.setdefault(ctx.execution_id, {})
-        if layer.id in bound:
-            self._records.close(bound[layer.id])
-        bound[layer.id] = record
+        self._bound.setdefault(ctx.execution_id, {})[layer.id] = record
 
     async def flush(self, ctx: ExecutionContext) -> None:
         """Wait until what was set so far is durable; in strict mode raise what prevented it."""
@@ -87,9 +94,9 @@ class States:
     def forget(self, ctx: ExecutionContext) -> None:
         """Drop everything that belongs to an execution."""
         self._live.pop(ctx.execution_id, None)
+        self._inherited.pop(ctx.execution_id, None)
+        self._bound.pop(ctx.execution_id, None)
         self._writes.pop(ctx.execution_id, None)
-        for record in self._bound.pop(ctx.execution_id, {}).values():
-            self._records.close(record)
 
     def live(self) -> dict[str, dict[str, JSON]]:
         """Every live state, by execution and layer, as copies."""
@@ -100,9 +107,8 @@ class States:
             for execution_id, states in self._live.items()
         }
 
-    def knows(self, execution_id: str) -> bool:
-        """Whether an execution has any state or record."""
-        return execution_id in self._live or execution_id in self._bound
+    def _lent(self, layer: ContextLayer, state: JSON) -> JSON:
+        return state if layer.pure or state is None else core.clone(state, "", max_bytes=self._max_bytes)
 
     def _admit(self, layer: ContextLayer, state: JSON) -> JSON:
         if self._redact is not None:

@@ -11,15 +11,22 @@ from .. import core
 from ..errors import ConflictError, InvalidValueError, StorageError
 from ..layer.context import ContextLayer, empty_state
 from ..layer.task_state import TaskStateLayer
-from ..storage import StorageAdapter, SupportsVersions, parse_key, scope_prefix
+from ..storage import (
+    LAYERS_PREFIX,
+    STATE,
+    StorageAdapter,
+    SupportsVersions,
+    parse_key,
+    scope_prefix,
+    storage_get_many,
+)
 from ..types import JSON
-from .records import written_by_others
 from .redact import Redact, redact_value
 
 FORMAT = "taskstate.thread"
 SCHEMA_VERSION = 1
-LAYERS_PREFIX = "layers/"
-STATE = "state"
+_BATCH = 256
+"""How many threads are read in one round trip."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,13 @@ class Threads:
 
     async def list(self) -> ThreadInfos:
         """All threads that have state, by id."""
-        grouped = await self._by_thread()
-        return [await self._info(thread_id, entries) for thread_id, entries in sorted(grouped.items())]
+        grouped = sorted((await self._by_thread()).items())
+        infos: ThreadInfos = []
+        for start in range(0, len(grouped), _BATCH):
+            batch = grouped[start : start + _BATCH]
+            found = await self._states([entry.key for _, entries in batch for entry in entries if entry.name == STATE])
+            infos.extend(_info(thread_id, entries, found) for thread_id, entries in batch)
+        return infos
 
     async def read(self, thread_id: str) -> dict[str, JSON]:
         """The stored state of each layer, without running anything; empty for an unknown thread."""
@@ -103,17 +115,16 @@ class Threads:
         }
         for key, value in records.items():
             await self._storage.set(key, value)
-            written_by_others(self._storage, key)
         for entry in present:
             if entry.key not in records:
-                await self._delete(entry)
+                await self._storage.delete(entry.key)
         return target
 
     async def delete(self, thread_id: str) -> int:
         """Delete a thread with everything that layers keep under it; gives the number of records."""
         entries = await self._entries(thread_id)
         for entry in entries:
-            await self._delete(entry)
+            await self._storage.delete(entry.key)
         return len(entries)
 
     async def prune(self, *, older_than: float) -> Ids:
@@ -129,8 +140,13 @@ class Threads:
         versioned = self._storage if isinstance(self._storage, SupportsVersions) else None
         states = [entry.key for entry in entries if entry.name == STATE]
         try:
-            versions = {key: (await versioned.get_versioned(key))[1] for key in states} if versioned else {}
-            info = await self._info(thread_id, entries)
+            if versioned is None:
+                found, versions = await self._states(states), {}
+            else:
+                read = {key: await versioned.get_versioned(key) for key in states}
+                found = {key: value for key, (value, _) in read.items()}
+                versions = {key: version for key, (_, version) in read.items()}
+            info = _info(thread_id, entries, found)
             if info.problems or info.last_active is None or info.last_active >= older_than:
                 return False
             for key, version in versions.items():
@@ -140,24 +156,21 @@ class Threads:
             return False
         for entry in entries:
             if entry.key not in versions:
-                await self._delete(entry)
+                await self._storage.delete(entry.key)
         return True
 
-    async def _info(self, thread_id: str, entries: _Entries) -> ThreadInfo:
-        times: Times = []
-        problems = []
-        for entry in entries:
-            try:
-                if entry.name == STATE:
-                    times.extend(_timestamps(await self._storage.get(entry.key)))
-            except StorageError as error:
-                problems.append(str(error))
-        layers = tuple(sorted({entry.layer_id for entry in entries}))
-        return ThreadInfo(thread_id, layers, len(times), max(times, default=None), tuple(problems))
-
-    async def _delete(self, entry: _Entry) -> None:
-        await self._storage.delete(entry.key)
-        written_by_others(self._storage, entry.key)
+    async def _states(self, keys: Ids) -> dict[str, JSON | StorageError]:
+        """What is stored under some keys; of a record that can't be read the error."""
+        found: dict[str, JSON | StorageError] = {}
+        try:
+            found.update(await storage_get_many(self._storage, keys))
+        except StorageError:
+            for key in keys:
+                try:
+                    found[key] = await self._storage.get(key)
+                except StorageError as error:
+                    found[key] = error
+        return found
 
     async def _read(self, entry: _Entry) -> JSON:
         return self._redacted(await self._storage.get(entry.key))
@@ -176,6 +189,14 @@ class Threads:
             if parsed is not None and not parsed.is_global and parsed.layer_id not in self._others:
                 grouped.setdefault(parsed.scope_key, []).append(_Entry(key, parsed.layer_id, parsed.name))
         return grouped
+
+
+def _info(thread_id: str, entries: _Entries, found: dict[str, JSON | StorageError]) -> ThreadInfo:
+    states = [found.get(entry.key) for entry in entries]
+    problems = tuple(str(state) for state in states if isinstance(state, StorageError))
+    times = [time for state in states for time in _timestamps(state)]
+    layers = tuple(sorted({entry.layer_id for entry in entries}))
+    return ThreadInfo(thread_id, layers, len(times), max(times, default=None), problems)
 
 
 def _timestamps(state: JSON) -> Times:

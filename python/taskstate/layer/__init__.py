@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .context import DEFAULT_TIMEOUTS, BudgetOption, ContextLayer, ExecutionContext, InitErrorOption
 from .functions import Change, LayerFunction, ToolStyle
-from .task_state import OUTCOME_KEY, TaskStateLayer, task_state
+from .task_functions import OUTCOME_KEY
+from .task_state import TaskStateLayer, task_state
 
 __all__ = [
     "DEFAULT_TIMEOUTS",

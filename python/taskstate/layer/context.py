@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from .. import core
 from ..errors import ConfigurationError
 from ..types import JSON, OUTCOMES, SCOPES, Budget, Outcome, Scope, Slot
 
@@ -36,13 +37,17 @@ DEFAULT_TIMEOUTS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class ExecutionContext:
-    """Which execution a hook is called for. `depth` is 0 for a root and one more for each spawn."""
+    """Which execution a hook is called for.
+
+    `depth` is 0 for a root and one more for each spawn; `max_state_bytes` is the largest state that will be kept.
+    """
 
     execution_id: str
     thread_id: str
     resource_id: str | None = None
     depth: int = 0
     parent_id: str | None = None
+    max_state_bytes: int = core.DEFAULT_MAX_BYTES
 
 
 class ContextLayer:
@@ -57,7 +62,8 @@ class ContextLayer:
     - `store(state, response, new_items, log, ctx)` and `on_complete(state, outcome, log, ctx)` give
       `{"state": ...}`, where None clears the state and its record, or None for no change.
     - `on_spawn(parent_state, child_ctx)` gives `{"child_state": ...}`; None is no child state.
-    - `on_return(parent_state, child_state, result, child_log, child_ctx)` gives `{"parent_state": ...}` and
+    - `on_return(parent_state, child_state, inherited, result, child_log, child_ctx)` (`inherited` is what the child
+      began with) gives `{"parent_state": ...}` and
       optionally `"result"` (the child's result from here on) and `"conflicts"` (paths).
     - `dispose(state)` lets go of what the layer holds.
 

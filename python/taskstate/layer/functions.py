@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -67,6 +68,10 @@ class LayerFunction:
 
     def parameters(self) -> dict[str, JSON]:
         """The JSON schema of the arguments."""
+        return copy.deepcopy(self._schema)
+
+    @cached_property
+    def _schema(self) -> dict[str, JSON]:
         schema = self.model.model_json_schema()
         schema.pop("title", None)
         for field in schema.get("properties", {}).values():

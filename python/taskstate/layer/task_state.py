@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from .. import core
 from ..clock import Clock, system_clock
 from ..errors import ConfigurationError
-from ..storage import ScopedStorage
-from ..types import JSON, MERGE_MODES, MergeMode, Message, Scope, Slot, TaskState
+from ..storage import STATE, ScopedStorage
+from ..types import JSON, MERGE_MODES, MergeMode, Message, Scope, Slot
 from .context import BudgetOption, ContextLayer, ExecutionContext, InitErrorOption, check_outcome, empty_state
-from .functions import Change, LayerFunction
-
-OUTCOME_KEY = "__outcome"
-"""The key of `data` that holds how the last execution ended; only `on_complete` writes it."""
-
-STATE_KEY = "state"
+from .task_functions import OUTCOME_KEY, TASK_STATE_FUNCTIONS
 
 
 def task_state(
@@ -66,9 +61,10 @@ def task_state(
 
 
 class TaskStateLayer(ContextLayer):
-    """See `task_state`. Every hook but `init` is a plain function of its arguments, the clock and the merge bases."""
+    """See `task_state`. Every hook but `init` is a plain function of its arguments and the clock."""
 
     pure: ClassVar[bool] = True
+    functions = TASK_STATE_FUNCTIONS
 
     def __init__(
         self,
@@ -91,12 +87,10 @@ class TaskStateLayer(ContextLayer):
         self.count_tokens = count_tokens
         self.role = role
         self.clock = clock
-        # By the whole context: harnesses that share this layer may give their children the same ids.
-        self._bases: dict[ExecutionContext, JSON] = {}
 
     async def init(self, *, storage: ScopedStorage, **_: Any) -> dict[str, JSON]:
         """Load the thread's state; what is missing takes its default, what is no task state is refused."""
-        stored = await storage.get(STATE_KEY)
+        stored = await storage.get(STATE)
         state = empty_state() if stored is None else stored
         if type(state) is dict and not state.keys() >= empty_state().keys():
             state = {**empty_state(), **state}
@@ -118,21 +112,25 @@ class TaskStateLayer(ContextLayer):
     def on_spawn(self, *, parent_state: JSON, child_ctx: ExecutionContext, **_: Any) -> dict[str, JSON]:
         """A deep copy for the child."""
         core.check_state(parent_state)
-        if self.merge_data == "three_way":
-            self._bases[child_ctx] = _copy(parent_state)
         return {"child_state": _copy(parent_state), "items": []}
 
     def on_return(
-        self, *, child_state: JSON, parent_state: JSON, child_ctx: ExecutionContext, **_: Any
+        self,
+        *,
+        child_state: JSON,
+        parent_state: JSON,
+        child_ctx: ExecutionContext,
+        inherited: JSON = None,
+        **_: Any,
     ) -> dict[str, JSON]:
-        """Merge the child's checkpoints, files and data into the parent."""
+        """Merge the child's checkpoints, files and data into the parent; `inherited` is the base of `three_way`."""
         conflicts: list[str] = []
         state = core.merge(
             parent_state,
             child_state,
             mode=self.merge_data,
             execution_id=child_ctx.execution_id,
-            base=self._bases.get(child_ctx),
+            base=inherited,
             conflicts=conflicts,
         )
         return {"parent_state": state, "conflicts": conflicts} if conflicts else {"parent_state": state}
@@ -140,7 +138,6 @@ class TaskStateLayer(ContextLayer):
     def on_complete(self, *, state: JSON, outcome: str, ctx: ExecutionContext, **_: Any) -> dict[str, JSON] | None:
         """Record the outcome in `data.__outcome`, with a last checkpoint."""
         outcome = check_outcome(outcome)
-        self._bases.pop(ctx, None)
         if state is None:
             return None
         completed = self._with_checkpoint(state, ctx.depth)
@@ -156,56 +153,3 @@ class TaskStateLayer(ContextLayer):
 def _copy(state: JSON) -> JSON:
     """A deep copy of a state that is within its limit already."""
     return core.clone(state, "", max_bytes=sys.maxsize)
-
-
-def _record_artifact(state: JSON, arguments: Any, ctx: ExecutionContext) -> Change:
-    core.check_state(state)
-    path = arguments.path
-    if path in state["files"]:
-        return Change(f"Already recorded: {path}")
-    return Change(f"Recorded artifact: {path}", {**state, "files": [*state["files"], path]})
-
-
-def _set_task_data(state: JSON, arguments: Any, ctx: ExecutionContext) -> Change:
-    core.check_state(state)
-    key = arguments.key
-    if key == OUTCOME_KEY:
-        return Change(f'Cannot set reserved key "{OUTCOME_KEY}".')
-    value = core.clone(arguments.value, core.format_path("data", [key]), depth=2)
-    return Change(f"Recorded {key}.", {**state, "data": {**state["data"], key: value}})
-
-
-def _record_artifact_arguments() -> Any:
-    from .schemas import RecordArtifact
-
-    return RecordArtifact
-
-
-def _set_task_data_arguments() -> Any:
-    from .schemas import SetTaskData
-
-    return SetTaskData
-
-
-TaskStateLayer.functions = (
-    LayerFunction(
-        name="recordArtifact",
-        attribute="record_artifact",
-        description="Record the path of a file that this task produced. Recording one path twice changes nothing.",
-        arguments=_record_artifact_arguments,
-        apply=_record_artifact,
-    ),
-    LayerFunction(
-        name="setTaskData",
-        attribute="set_task_data",
-        description='Keep a JSON value under a key of the task data. The key "__outcome" is reserved.',
-        arguments=_set_task_data_arguments,
-        apply=_set_task_data,
-    ),
-)
-
-
-def as_task_state(state: JSON) -> TaskState:
-    """The same value, for type checkers; raises InvalidStateError where it is no task state."""
-    core.check_state(state)
-    return cast(TaskState, state)

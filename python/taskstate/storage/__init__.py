@@ -12,6 +12,8 @@ from .codec import decode, encode
 from .file import FileStorage
 from .keys import (
     GLOBAL_SCOPE,
+    LAYERS_PREFIX,
+    STATE,
     ScopedKey,
     decode_part,
     encode_part,
@@ -28,6 +30,8 @@ from .sqlite import SQLiteStorage
 
 __all__ = [
     "GLOBAL_SCOPE",
+    "LAYERS_PREFIX",
+    "STATE",
     "FileStorage",
     "MemoryStorage",
     "SQLiteStorage",

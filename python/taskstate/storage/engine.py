@@ -65,7 +65,8 @@ class EngineStorage:
 
     def __init__(self, engine: Engine, name: str, max_bytes: int) -> None:
         self._engine = engine
-        self._max_bytes = check_limit(max_bytes)
+        self.max_bytes = check_limit(max_bytes)
+        """The largest value taken, in bytes as `core.measure` counts them."""
         self._worker = Worker(f"taskstate-{name}", engine)
         weakref.finalize(self, self._worker.abandon).atexit = False
 
@@ -129,7 +130,7 @@ class EngineStorage:
 
     async def _put(self, key: str, value: Any, expected: Expected) -> str:
         check_key(key)
-        text = encode(value, max_bytes=self._max_bytes)
+        text = encode(value, max_bytes=self.max_bytes)
         return await self._worker.write(partial(self._engine.put, key, text, expected))
 
     def _load_one(self, key: str) -> tuple[JSON, str | None]:

@@ -19,7 +19,9 @@ GLOBAL_SCOPE = "__global__"
 STATE = "state"
 """The name under which a layer keeps its state."""
 
-_ROOT = "layers"
+LAYERS_PREFIX = "layers/"
+"""What every key of this layout starts with."""
+
 _ENCODED_GLOBAL = "%5F%5Fglobal%5F%5F"
 _ENCODED = re.compile("%(2F|25|5F)", re.IGNORECASE)
 _DECODED = {"2F": "/", "25": "%", "5F": "_"}
@@ -59,7 +61,7 @@ def scope_part(scope: Scope | None, scope_key: str) -> str:
 
 def layer_prefix(layer_id: str) -> str:
     """What every key of a layer starts with: `layers/<layer>/`."""
-    return f"{_ROOT}/{encode_part(layer_id)}/"
+    return f"{LAYERS_PREFIX}{encode_part(layer_id)}/"
 
 
 def scope_prefix(layer_id: str, scope_key: str, *, scope: Scope | None = None) -> str:
@@ -74,8 +76,8 @@ def state_key(layer_id: str, scope_key: str, *, scope: Scope | None = None) -> s
 
 def parse_key(key: str) -> ScopedKey | None:
     """The parts of a key of this layout; None for any other key."""
-    root, *parts = key.split("/", 3)
-    if root != _ROOT or len(parts) != 3:
+    parts = key.removeprefix(LAYERS_PREFIX).split("/", 2)
+    if not key.startswith(LAYERS_PREFIX) or len(parts) != 3:
         return None
     layer, scope, name = parts
     return ScopedKey(decode_part(layer), decode_part(scope), scope == GLOBAL_SCOPE, name)

@@ -29,7 +29,8 @@ class MemoryStorage:
     """
 
     def __init__(self, *, max_bytes: int = core.DEFAULT_MAX_BYTES) -> None:
-        self._max_bytes = check_limit(max_bytes)
+        self.max_bytes = check_limit(max_bytes)
+        """The largest value taken, in bytes as `core.measure` counts them."""
         self._records: dict[str, _Record] = {}
         self._lock = threading.Lock()  # held only for a few dict operations, never across an await
 
@@ -62,7 +63,7 @@ class MemoryStorage:
             check_key(key)
         with self._lock:
             found = {key: self._records[key].value for key in keys if key in self._records}
-        return {key: core.clone(value, max_bytes=self._max_bytes) for key, value in found.items() if value is not None}
+        return {key: core.clone(value, max_bytes=self.max_bytes) for key, value in found.items() if value is not None}
 
     async def get_versioned(self, key: str) -> tuple[JSON, str | None]:
         """A copy of the value at `key` with its version; `(None, None)` when there is no record."""
@@ -70,7 +71,7 @@ class MemoryStorage:
         with self._lock:
             record = self._records.get(key)
         # Cloned outside the lock: a stored value is replaced, never changed.
-        return (core.clone(record.value, max_bytes=self._max_bytes), record.version) if record else (None, None)
+        return (core.clone(record.value, max_bytes=self.max_bytes), record.version) if record else (None, None)
 
     async def compare_and_set(self, key: str, value: JSON, expected: str | None) -> str:
         """Set `key` if its version is `expected`, and give the new version; else ConflictError."""
@@ -100,7 +101,7 @@ class MemoryStorage:
         await self.close()
 
     def _record(self, value: JSON) -> _Record:
-        return _Record(core.clone(value, max_bytes=self._max_bytes), random_id())
+        return _Record(core.clone(value, max_bytes=self.max_bytes), random_id())
 
     def _expect(self, key: str, expected: str | None) -> None:
         record = self._records.get(key)

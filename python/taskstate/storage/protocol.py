@@ -61,6 +61,6 @@ class SupportsVersions(Protocol):
         """Set `key` if its version is `expected`, and give the new version; else ConflictError."""
         ...
 
-    async def compare_and_delete(self, key: str, expected: str | None) -> None:
-        """Remove `key` if its version is `expected`; else ConflictError."""
+    async def compare_and_delete(self, key: str, expected: str | None) -> str | None:
+        """Remove `key` if its version is `expected`, and give the version of its absence: None; else ConflictError."""
         ...
