@@ -4,6 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
 PYTHON ?= python3
 DIR ?= examples/supplier_review/proposals
 PY := .venv/bin/python

@@ -14,10 +14,11 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, contextmanager
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 from . import harness as _harness
 from .harness.crossing import refuse_in_loop
+from .harness.options import HarnessOptions, RecallOptions
 from .layer import ToolStyle
 from .storage import StorageAdapter, storage_get_many
 from .types import JSON
@@ -208,19 +209,19 @@ class Execution:
     def result(self, value: Any) -> None:
         self._run.result = value
 
-    def recall(self, query: str = "", **options: Any) -> Messages:
+    def recall(self, query: str = "", **options: Unpack[RecallOptions]) -> list[Any]:
         """The messages that show the layers' states to the model; options as in the async recall."""
         return _background.run(self._run.recall(query, **options))
 
-    def store(self, response: Any = None, **options: Any) -> None:
+    def store(self, response: Any = None, *, new_items: Sequence[Any] = (), log: Sequence[Any] = ()) -> None:
         """Let the layers take in a model's response; durable when this returns."""
-        _background.run(self._run.store(response, **options))
+        _background.run(self._run.store(response, new_items=new_items, log=log))
 
     def state(self, layer_id: str) -> JSON:
         """A copy of a layer's state."""
         return self._run.state(layer_id)
 
-    def tools(self, style: ToolStyle = "plain") -> Specs:
+    def tools(self, style: ToolStyle = "plain") -> list[dict[str, JSON]]:
         """The layers' functions as tools for a model."""
         return self._run.tools(style)
 
@@ -264,14 +265,10 @@ class Execution:
             pool.shutdown(wait=False)
 
 
-Messages = list[Any]
-Specs = list[dict[str, JSON]]
-
-
 class Harness:
     """`taskstate.harness.Harness`, without `await`; takes the same options."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[HarnessOptions]) -> None:
         self._harness = _harness.Harness(**options)
         self.threads = Threads(self._harness.threads)
         """The threads that have state: list, read, export, import, delete, prune."""

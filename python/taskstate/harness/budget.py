@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ..errors import ConfigurationError, InvalidBudgetError
 
+_NUMBER = (int, float)
 _LAYERS_SHARE = 0.6
 _HISTORY_SHARE = 0.4
 
@@ -76,7 +77,7 @@ def allocate_budgets(
     if minimum > available:
         return _result(layers, [math.floor(available * low / minimum) for low, _ in bounds], 0)
     rest = available
-    for low, _ in bounds:
+    for low, _ in bounds:  # one by one, as the original: a sum subtracted at once differs in the last digit
         rest -= low
     shares = _shares([max(0, high - low) for low, high in bounds], rest * _LAYERS_SHARE)
     return _result(layers, [low + share for (low, _), share in zip(bounds, shares, strict=True)], rest * _HISTORY_SHARE)
@@ -101,14 +102,14 @@ def _bounds(layer: HasBudget) -> tuple[float, float]:
         _check_number(f"layer {layer.id}: budget.min", budget["min"])
         _check_number(f"layer {layer.id}: budget.max", budget["max"])
         return budget["min"], budget["max"]
-    if isinstance(budget, int | float) and not isinstance(budget, bool):
+    if isinstance(budget, _NUMBER) and not isinstance(budget, bool):
         _check_number(f"layer {layer.id}: budget", budget)
         return 0, budget
     raise ConfigurationError(f"layer {layer.id}: budget is neither a number, min and max, nor 'auto'")
 
 
 def _check_number(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, _NUMBER):
         raise InvalidBudgetError(f"{name} is no number but {type(value).__name__}")
     if math.isnan(value):
         raise InvalidBudgetError(f"{name} is NaN")
