@@ -51,6 +51,7 @@ lint: $(NATIVE) .venv/.with-lint .venv/.with-test
 
 bench: $(NATIVE) .venv/.with-test .venv/.with-bench
 	$(PY) -m pytest benches --benchmark-only
+	$(PY) -m benches.ratios
 
 clean:
 	rm -rf .venv target dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

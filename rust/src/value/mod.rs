@@ -23,14 +23,20 @@ pub const DEFAULT_MAX_BYTES: usize = 64 * 1024 * 1024;
 ///
 /// Raises InvalidValueError with the path of the first fault, StateTooLargeError for the limit.
 #[pyfunction]
-#[pyo3(signature = (value, name = "value", *, max_bytes = DEFAULT_MAX_BYTES, depth = 0))]
+#[pyo3(
+    signature = (value, name = "value", *, max_bytes = DEFAULT_MAX_BYTES, depth = 0),
+    text_signature = "(value, name='value', *, max_bytes=67108864, depth=0)"
+)]
 pub fn clone(value: &Bound<'_, PyAny>, name: &str, max_bytes: usize, depth: usize) -> PyResult<Py<PyAny>> {
     walk::clone(value, max_bytes, depth).map_err(|fault| fault.error(name, value))
 }
 
 /// Check that a value is JSON data, as `clone` does, without copying it.
 #[pyfunction]
-#[pyo3(signature = (value, name = "value", *, max_bytes = DEFAULT_MAX_BYTES, depth = 0))]
+#[pyo3(
+    signature = (value, name = "value", *, max_bytes = DEFAULT_MAX_BYTES, depth = 0),
+    text_signature = "(value, name='value', *, max_bytes=67108864, depth=0)"
+)]
 pub fn validate(value: &Bound<'_, PyAny>, name: &str, max_bytes: usize, depth: usize) -> PyResult<()> {
     walk::measure(value, max_bytes, depth).map(drop).map_err(|fault| fault.error(name, value))
 }
@@ -39,7 +45,10 @@ pub fn validate(value: &Bound<'_, PyAny>, name: &str, max_bytes: usize, depth: u
 ///
 /// Raises as `clone` does; a value over `max_bytes` isn't counted to its end.
 #[pyfunction]
-#[pyo3(signature = (value, name = "value", *, max_bytes = DEFAULT_MAX_BYTES))]
+#[pyo3(
+    signature = (value, name = "value", *, max_bytes = DEFAULT_MAX_BYTES),
+    text_signature = "(value, name='value', *, max_bytes=67108864)"
+)]
 pub fn measure(value: &Bound<'_, PyAny>, name: &str, max_bytes: usize) -> PyResult<usize> {
     walk::measure(value, max_bytes, 0).map_err(|fault| fault.error(name, value))
 }

@@ -1,0 +1,1 @@
+"""How fast the rooms are, as ratios between things that are timed in the same run."""
