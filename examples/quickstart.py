@@ -49,7 +49,7 @@ async def main(database: Path) -> None:
             print("The workers gave:", results)
 
         for thread in await harness.threads.list():
-            print(f"Kept for {thread.thread_id}: {thread.checkpoints} checkpoints in {database.name}")
+            print(f"Kept for {thread.thread_id}: {thread.checkpoints} checkpoints in {database}")
 
 
 if __name__ == "__main__":
@@ -58,3 +58,4 @@ if __name__ == "__main__":
     else:
         with tempfile.TemporaryDirectory() as folder:
             asyncio.run(main(Path(folder) / "agent.db"))
+        print("That folder is gone now; name a DATABASE to keep the state.")

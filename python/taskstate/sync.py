@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack
 
 from . import harness as _harness
+from .errors import ConfigurationError
 from .harness.crossing import refuse_in_loop
 from .harness.options import HarnessOptions, RecallOptions
 from .layer import ToolStyle
@@ -176,6 +177,9 @@ class LayerHandle:
     def __dir__(self) -> Keys:
         return dir(self._handle)
 
+    def __repr__(self) -> str:
+        return repr(self._handle)
+
 
 class Execution:
     """`taskstate.harness.Execution`, without `await`."""
@@ -184,6 +188,9 @@ class Execution:
         self._run = run
         self.context: Mapping[str, Any] = {name: LayerHandle(handle) for name, handle in run.context.items()}
         """The layers by id, with their functions and the fields of their states."""
+
+    def __repr__(self) -> str:
+        return repr(self._run)
 
     @property
     def execution_id(self) -> str:
@@ -248,13 +255,17 @@ class Execution:
         As in the async `in_parallel`; a path that loses a race isn't waited for, since a thread can't
         be stopped, and whatever it still calls is refused.
         """
-        if not workers:
+        if not workers or type(limit) not in (int, type(None)) or (limit is not None and limit < 1):
             return _background.run(self._run.in_parallel([], mode=mode, limit=limit, ids=ids))
         pool = ThreadPoolExecutor(max_workers=min(limit or len(workers), len(workers)))
 
         def in_thread(worker: Callable[[Execution], Any]) -> Callable[[_harness.Execution], Any]:
             async def path(child: _harness.Execution) -> Any:
-                return await asyncio.get_running_loop().run_in_executor(pool, worker, Execution(child))
+                value = await asyncio.get_running_loop().run_in_executor(pool, worker, Execution(child))
+                if asyncio.iscoroutine(value):
+                    value.close()
+                    raise ConfigurationError("a worker of taskstate.sync is a plain function, not an async one")
+                return value
 
             return path
 

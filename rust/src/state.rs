@@ -312,8 +312,8 @@ impl<'py> ThreeWay<'_, 'py> {
         for (key, change) in edits {
             match change {
                 Change::Value(value) => merged.set_item(key, value)?,
-                _ if merged.contains(&key)? => merged.del_item(key)?,
-                _ => {}
+                Change::Absent if merged.contains(&key)? => merged.del_item(key)?,
+                Change::Absent | Change::Keep => {}
             }
         }
         if replaced {

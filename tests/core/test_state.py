@@ -197,3 +197,13 @@ def test_cap_gives_a_new_list_of_the_newest() -> None:
     assert core.cap(few) == few
     assert core.cap(few) is not few
     assert len(checkpoints) == 60
+
+
+def test_the_public_merge_gives_the_state_and_collects_conflicts() -> None:
+    base, parent, child = state({"k": 1}), state({"k": 2}), state({"k": 3})
+    conflicts = ["earlier"]
+    merged = core.merge(parent, child, mode="three_way", base=base, conflicts=conflicts)
+    assert merged == state({"k": 3})
+    assert conflicts == ["earlier", "data.k"]
+    assert core.merge(parent, child, mode="three_way", base=base) == merged
+    assert core.merge(None, child) == child

@@ -76,7 +76,7 @@ def test_a_race_gives_the_first_result_and_merges_only_the_winner() -> None:
             assert tools(run).data == {"c": 1}
             assert [one.hook for one in seen] == ["in_parallel"] * 3
             kinds = [type(one.error) for one in seen]
-            assert kinds == [asyncio.CancelledError, ValueError, asyncio.CancelledError]
+            assert kinds == [LifecycleError, ValueError, LifecycleError]
 
     asyncio.run(scenario())
 

@@ -21,7 +21,7 @@ import pytest
 
 from taskstate import ContextLayer
 from taskstate.errors import InvalidBudgetError, InvalidValueError, StateTooLargeError
-from taskstate.harness import Diagnostic
+from taskstate.harness import Diagnostic, Harness
 from taskstate.layer import Change, LayerFunction
 from taskstate.storage import MemoryStorage
 
@@ -288,9 +288,8 @@ def test_a_budget_that_is_no_number_is_refused_and_shows_nothing() -> None:
             assert await run.recall(budgets={"task-state": math.nan}) == []
             assert [(one.hook, type(one.error)) for one in seen] == [("recall", InvalidBudgetError)]
             assert len(await run.recall()) == 1
-        async with running(None, task_layer(budget=math.nan)) as run:
-            with pytest.raises(InvalidBudgetError, match="layer task-state: budget is NaN"):
-                await run.recall()
+        with pytest.raises(InvalidBudgetError, match="layer task-state: budget is NaN"):
+            Harness(layers=[task_layer(budget=math.nan)])
 
     asyncio.run(scenario())
 

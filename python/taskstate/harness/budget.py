@@ -68,7 +68,7 @@ def allocate_budgets(
         ("response_reserve", response_reserve),
     ):
         _check_number(name, value)
-    bounds = [_bounds(layer) for layer in layers]
+    bounds = [budget_bounds(layer) for layer in layers]
     available = total_budget - response_reserve - system_prompt_tokens
     _refuse_nan(available)
     minimum = sum(low for low, _ in bounds)
@@ -94,7 +94,8 @@ def _shares(headrooms: list[float], pool: float) -> list[float]:
     ]
 
 
-def _bounds(layer: HasBudget) -> tuple[float, float]:
+def budget_bounds(layer: HasBudget) -> tuple[float, float]:
+    """The tokens that a layer needs at least and can use at most; ConfigurationError where that can't be told."""
     budget = layer.budget
     if budget == "auto":
         return 0, math.inf

@@ -82,14 +82,17 @@ class Execution:
 
         The tokens of each layer are allocated out of the context window (default: the harness's),
         less the system prompt and what is reserved for the response. `budgets` sets them by layer id
-        instead; a layer that it leaves out shows everything.
+        instead; a layer that it leaves out, or gives 0, shows everything.
         """
         self._check_here()
         if budgets is None:
             window = self._harness.context_window if context_window is None else context_window
             reserve = self._harness.response_reserve if response_reserve is None else response_reserve
             shares = allocate_budgets(self._lifecycle.layers, window, system_prompt_tokens, reserve)
-            budgets = {share.layer_id: share.allocated for share in shares.allocations}
+            # A budget of 0 means no limit to a layer; one that was given no room must not show everything.
+            budgets = {share.layer_id: share.allocated or 1 for share in shares.allocations}
+        for layer_id in budgets:
+            self._lifecycle.layer(layer_id)
         recalled = await self._lifecycle.recall(self._ctx, budgets, query=query, log=log)
         return [item for part in recalled for item in part.items]
 
@@ -97,7 +100,8 @@ class Execution:
         """Let the layers take in a model's response; durable when this returns.
 
         Raises what prevented a durable write (StorageError, ConflictError, the adapter's own), unless
-        the harness isn't strict. If the caller is cancelled, the write still ends, old or new.
+        the harness isn't strict; the live state keeps what wasn't written, and the next write that
+        succeeds writes it too. If the caller is cancelled, the write still ends, old or new.
         """
         self._check_here()
         await self._lifecycle.store(self._ctx, response, new_items=new_items, log=log)
@@ -229,9 +233,10 @@ class Execution:
             if merge_into is not None:
                 await self._return_to(merge_into)
         finally:
-            await self._lifecycle.complete(self._ctx, outcome)
-            await self._lifecycle.dispose(self._ctx)
-            self._harness._release_id(self.execution_id)
+            try:
+                await self._lifecycle.complete(self._ctx, outcome)
+            finally:
+                await self._dispose()
 
     async def _return_to(self, parent: Execution) -> None:
         async with parent._merging:
@@ -247,14 +252,20 @@ class Execution:
 
     async def _finish(self, outcome: Outcome) -> None:
         """Record the outcome of a root durably; called by the harness."""
-        async with self._merging:
-            self._ended = True
         try:
+            async with self._merging:
+                self._ended = True
             await self._lifecycle.settle(self._ctx)
             await self._lifecycle.complete(self._ctx, outcome)
             await self._lifecycle.flush(self._ctx)
         finally:
+            await self._dispose()
+
+    async def _dispose(self) -> None:
+        """Let the layers let go, and the id be used again, whatever a hook raises."""
+        try:
             await self._lifecycle.dispose(self._ctx)
+        finally:
             self._harness._release_id(self.execution_id)
 
     def _check_running(self) -> None:

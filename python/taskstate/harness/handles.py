@@ -40,7 +40,8 @@ class LayerHandle:
         state = self._execution._peek(self._layer.id)
         if not name.startswith("_") and type(state) is dict and name in state:
             return core.clone(state[name], name, max_bytes=sys.maxsize)
-        raise AttributeError(f"layer {self._layer.id} has no function and no field of state named {name!r}")
+        known = ", ".join(dir(self))
+        raise AttributeError(f"layer {self._layer.id} has nothing named {name!r}; there are {known}")
 
     def __dir__(self) -> list[str]:
         state = self._execution._peek(self._layer.id)
@@ -54,7 +55,7 @@ class LayerHandle:
         async def call(**arguments: Any) -> JSON:
             return await self._execution._call_function(self._layer.id, function, arguments)
 
-        call.__name__ = function.attribute
+        call.__name__ = call.__qualname__ = function.attribute
         call.__doc__ = function.description
         return call
 
@@ -66,7 +67,10 @@ class LayerHandles(Mapping[str, LayerHandle]):
         self._handles = {layer.id: LayerHandle(execution, layer) for layer in layers}
 
     def __getitem__(self, layer_id: str) -> LayerHandle:
-        return self._handles[layer_id]
+        try:
+            return self._handles[layer_id]
+        except KeyError:
+            raise KeyError(f"no layer has the id {layer_id!r}; there are {', '.join(self._handles)}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._handles)

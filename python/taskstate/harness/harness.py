@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Self
 
 from .. import core
-from ..errors import InvalidValueError, LifecycleError
+from ..errors import ConfigurationError, InvalidValueError, LifecycleError
 from ..ids import IdFactory, random_id
+from ..layer import OUTCOME_KEY
 from ..layer.context import ContextLayer, ExecutionContext
 from ..storage import StorageAdapter
 from .diagnostics import DiagnosticsCallback
@@ -64,7 +65,9 @@ class Harness:
         self.max_state_bytes = max_state_bytes
         self.context_window = context_window
         self.response_reserve = response_reserve
-        self.threads = Threads(self.lifecycle.records.storage, self.lifecycle.layers, redact=redact)
+        self.threads = Threads(
+            self.lifecycle.records.storage, self.lifecycle.layers, redact=redact, max_bytes=max_state_bytes
+        )
         """The threads that have state: list, read, export, import, delete, prune."""
         self._ids = ids
         self._running: set[str] = set()
@@ -115,8 +118,7 @@ class Harness:
         try:
             await run._start()
         except BaseException:
-            await uninterrupted(self.lifecycle.dispose(ctx))
-            self._release_id(ctx.execution_id)
+            await uninterrupted(run._dispose())
             raise
         try:
             yield run
@@ -131,6 +133,8 @@ class Harness:
     def _take_id(self, wanted: str | None) -> str:
         """Take an execution id into use; LifecycleError if it is in use already."""
         execution_id = self._ids() if wanted is None else _checked_id("execution_id", wanted)
+        if execution_id == OUTCOME_KEY:
+            raise ConfigurationError(f"{OUTCOME_KEY!r} is a reserved key, and can't be an execution id")
         if execution_id in self._running:
             raise LifecycleError(f"an execution with the id {execution_id!r} is running already")
         self._running.add(execution_id)

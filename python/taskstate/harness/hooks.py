@@ -18,14 +18,16 @@ class Hook:
 
     function: Callable[..., Any]
     accepted: frozenset[str] | None
-    is_async: bool
     limit: float
 
     async def __call__(self, **arguments: Any) -> Any:
         """Call it with those of the arguments that it takes; HookTimeoutError past the limit."""
         if self.accepted is not None:
             arguments = {name: value for name, value in arguments.items() if name in self.accepted}
-        result = self.function(**arguments)
+        try:
+            result = self.function(**arguments)
+        except asyncio.CancelledError:
+            raise LifecycleError("the hook cancelled itself") from None
         if not inspect.isawaitable(result):
             return result
         return await _within(result, self.limit)
@@ -37,8 +39,7 @@ def find_hooks(layer: ContextLayer) -> dict[str, Hook]:
     for name in HOOKS:
         function = getattr(layer, name)
         if function is not None:
-            is_async = inspect.iscoroutinefunction(function)
-            found[name] = Hook(function, accepted_arguments(function), is_async, layer.timeouts[name])
+            found[name] = Hook(function, accepted_arguments(function), layer.timeouts[name])
     return found
 
 

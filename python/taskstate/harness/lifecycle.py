@@ -18,6 +18,7 @@ from ..layer.context import ContextLayer, ExecutionContext, check_outcome
 from ..layer.functions import LayerFunction, alias
 from ..storage import MemoryStorage, StorageAdapter
 from ..types import JSON, Message
+from .budget import budget_bounds
 from .diagnostics import DiagnosticsCallback, Reporter
 from .hooks import Hook, find_hooks
 from .loading import InitStorage, set_aside
@@ -73,7 +74,13 @@ class Lifecycle:
     ) -> None:
         if shared_thread not in ("conflict", "last_writer"):
             raise ConfigurationError(f"shared_thread {shared_thread!r} is neither conflict nor last_writer")
-        self.layers = tuple(layers)
+        self.layers = _checked_layers(layers)
+        if storage is not None and not isinstance(storage, StorageAdapter):
+            raise ConfigurationError(f"storage is no adapter but {type(storage).__name__}")
+        if redact is not None and not callable(redact):
+            raise ConfigurationError("redact can't be called")
+        if type(max_state_bytes) is not int or max_state_bytes < 1:
+            raise ConfigurationError("max_state_bytes is a whole number of at least 1")
         self.storage: StorageAdapter = MemoryStorage(max_bytes=max_state_bytes) if storage is None else storage
         if getattr(self.storage, "max_bytes", max_state_bytes) < max_state_bytes:
             raise ConfigurationError(f"max_state_bytes is {max_state_bytes}, but the storage takes less")
@@ -105,7 +112,7 @@ class Lifecycle:
         """The layer's id and the function that a tool's name or alias means; ConfigurationError for no tool."""
         full_name = self._full_names.get(name) if isinstance(name, str) else None
         if full_name is None:
-            raise ConfigurationError(f"no tool has the name {name!r}")
+            raise ConfigurationError(f"no tool has the name {name!r}; there are {', '.join(self.tools) or 'none'}")
         return self.tools[full_name]
 
     async def init(self, ctx: ExecutionContext, layers: Iterable[str] | None = None) -> None:
@@ -154,7 +161,7 @@ class Lifecycle:
                     message: Message = {"role": "developer", "content": result}
                     result = {"items": [message], "token_count": core.estimate_tokens(result)}
                 items = result["items"]
-                if self._redact is not None:
+                if self._redact is not None and not layer.pure:
                     items = redact_value(items, self._redact)
                 if result.get("state") is not None:
                     self.states.set(ctx, layer, result["state"])
@@ -170,13 +177,11 @@ class Lifecycle:
             async with self._attempt(layer, "store", ctx):
                 state = self.states.lend(ctx.execution_id, layer)
                 result = await hook(new_items=new_items, log=log, response=response, ctx=ctx, state=state)
-                if type(result) is dict and "state" in result:
-                    self.states.set(ctx, layer, result["state"])
+                self._take(ctx, layer, "store", result)
 
         active = list(self._active(ctx, "store", self.layers))
-        if len(active) == 1 or not any(hook.is_async for _, hook in active):
-            for layer, hook in active:
-                await one(layer, hook)
+        if len(active) == 1:
+            await one(*active[0])
         else:
             await asyncio.gather(*(one(layer, hook) for layer, hook in active))
 
@@ -232,15 +237,16 @@ class Lifecycle:
             async with self._attempt(layer, "on_complete", ctx):
                 state = self.states.lend(ctx.execution_id, layer)
                 result = await hook(log=log, ctx=ctx, state=state, outcome=outcome)
-                if type(result) is dict and "state" in result:
-                    self.states.set(ctx, layer, result["state"])
+                self._take(ctx, layer, "on_complete", result)
 
     async def dispose(self, ctx: ExecutionContext) -> None:
         """Let every layer let go of what it holds, and forget the execution."""
-        for layer, hook in self._having("dispose", self.layers[::-1]):
-            async with self._attempt(layer, "dispose", ctx):
-                await hook(state=self.states.lend(ctx.execution_id, layer))
-        self.forget(ctx)
+        try:
+            for layer, hook in self._having("dispose", self.layers[::-1]):
+                async with self._attempt(layer, "dispose", ctx):
+                    await hook(state=self.states.lend(ctx.execution_id, layer))
+        finally:
+            self.forget(ctx)
 
     def forget(self, ctx: ExecutionContext) -> None:
         """Drop the states of an execution."""
@@ -275,6 +281,11 @@ class Lifecycle:
     def is_disabled(self, ctx: ExecutionContext, layer_id: str) -> bool:
         """Whether a failed init took a layer out of this execution."""
         return (ctx.execution_id, layer_id) in self._disabled
+
+    def _take(self, ctx: ExecutionContext, layer: ContextLayer, hook: str, result: Any) -> None:
+        """Keep the state that a hook gave, where it gave one."""
+        if result is not None and result != {}:
+            self.states.set(ctx, layer, _field(result, "state", layer, hook))
 
     def _having(self, hook: str, layers: Sequence[ContextLayer]) -> Iterable[tuple[ContextLayer, Hook]]:
         for layer in layers:
@@ -319,8 +330,21 @@ class Lifecycle:
 
 
 def _field(result: Any, name: str, layer: ContextLayer, hook: str) -> JSON:
-    if result is None:
+    if result is None or result == {}:
         return None
-    if type(result) is not dict:
-        raise LifecycleError(f"{hook} of layer {layer.id} gave {type(result).__name__}, not a dict with {name!r}")
-    return result.get(name)
+    if type(result) is not dict or name not in result:
+        given = "a dict without it" if type(result) is dict else type(result).__name__
+        raise LifecycleError(f"{hook} of layer {layer.id} gave {given}, not a dict with {name!r}")
+    return result[name]
+
+
+def _checked_layers(layers: Sequence[ContextLayer]) -> tuple[ContextLayer, ...]:
+    if not isinstance(layers, Sequence):
+        raise ConfigurationError("layers is no sequence of layers")
+    for layer in layers:
+        if not isinstance(layer, ContextLayer) or not hasattr(layer, "id"):
+            raise ConfigurationError(
+                f"{type(layer).__name__} is no layer, or its __init__ didn't call that of ContextLayer"
+            )
+        budget_bounds(layer)
+    return tuple(layers)

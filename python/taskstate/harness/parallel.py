@@ -100,7 +100,8 @@ async def _first(tasks: list[asyncio.Task[Any]], race: _Race, parent: Execution,
         await _stop([task for task in losers if not task.done()])
         await asyncio.wait({winner})
         for task in losers:
-            error = _settled(task).error or LifecycleError("another path won the race")
+            failure = _settled(task).error
+            error = failure if isinstance(failure, Exception) else LifecycleError("another path won the race")
             reporter.report("", "in_parallel", parent.execution_id, error)
         return winner.result()
     settled = [_settled(task) for task in tasks]

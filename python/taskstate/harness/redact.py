@@ -23,22 +23,27 @@ def redact_text(text: str, redact: Redact) -> str:
     return redacted
 
 
-def redact_value(value: Any, redact: Redact, path: tuple[str | int, ...] = ()) -> Any:
-    """A copy of JSON data with every string redacted, keys included.
+def redact_value(
+    value: Any, redact: Redact, fixed_keys: frozenset[str] = frozenset(), path: tuple[str | int, ...] = ()
+) -> Any:
+    """A copy of JSON data with every string redacted, keys included but for `fixed_keys`.
 
-    Raises InvalidValueError where two keys of one dict become equal, since one value would be lost.
+    Raises InvalidValueError where two keys of one dict become equal, since one value would be lost, or
+    where a key becomes one of the fixed ones.
     """
     if isinstance(value, str):
         return redact_text(str.__str__(value), redact)
     if isinstance(value, list | tuple):
-        return [redact_value(item, redact, (*path, index)) for index, item in enumerate(value)]
+        return [redact_value(item, redact, fixed_keys, (*path, index)) for index, item in enumerate(value)]
     if isinstance(value, dict):
         redacted = {}
         for key, item in value.items():
-            shown = redact_text(key, redact)
-            redacted[shown] = redact_value(item, redact, (*path, shown))
-        if len(redacted) != len(value):
-            raise InvalidValueError(core.format_path("", path), "redaction makes two keys equal")
+            shown = key if key in fixed_keys else redact_text(key, redact)
+            if shown in redacted:
+                raise InvalidValueError(core.format_path("", path), "redaction makes two keys equal")
+            if shown in fixed_keys and shown != key:
+                raise InvalidValueError(core.format_path("", path), "redaction makes a reserved key")
+            redacted[shown] = redact_value(item, redact, fixed_keys, (*path, shown))
         return redacted
     return value
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import core
-from ..errors import ConflictError, InvalidValueError, StorageError
+from ..errors import ConfigurationError, ConflictError, InvalidValueError, StorageError
 from ..layer.context import ContextLayer, empty_state
 from ..layer.task_state import TaskStateLayer
 from ..storage import (
@@ -65,10 +66,17 @@ class Threads:
     """Look at threads, carry them elsewhere, and clean up. Works while executions run, too."""
 
     def __init__(
-        self, storage: StorageAdapter, layers: Sequence[ContextLayer], *, redact: Redact | None = None
+        self,
+        storage: StorageAdapter,
+        layers: Sequence[ContextLayer],
+        *,
+        redact: Redact | None = None,
+        max_bytes: int = core.DEFAULT_MAX_BYTES,
     ) -> None:
         self._storage = storage
         self._redact = redact
+        self._max_bytes = max_bytes
+        self._fixed_keys = {layer.id: layer.fixed_keys for layer in layers}
         self._task_states = {layer.id for layer in layers if isinstance(layer, TaskStateLayer)}
         self._others = {layer.id for layer in layers if layer.scope != "thread"}
 
@@ -103,18 +111,25 @@ class Threads:
         The document is checked as a whole first. A thread that has state is refused with
         ConflictError; with `overwrite`, it is replaced and what the document doesn't have is deleted.
         """
-        target, layers = check_document(core.clone(document, "document"), thread_id, self._task_states)
+        target, layers = check_document(document, thread_id, self._task_states, self._max_bytes)
         present = await self._entries(target)
         if present and not overwrite:
             raise ConflictError(present[0].key, "the thread has state already")
         records = {
-            scope_prefix(layer_id, target, scope="thread") + name: self._redacted(value)
+            scope_prefix(layer_id, target, scope="thread") + name: self._redacted(layer_id, value)
             for layer_id, names in layers.items()
             for name, value in names.items()
             if value is not None
         }
-        for key, value in records.items():
-            await self._storage.set(key, value)
+        try:
+            for key, value in records.items():
+                await self._storage.set(key, value)
+        except BaseException:
+            if not present:  # so that it can be tried again
+                with suppress(StorageError):
+                    for key in records:
+                        await self._storage.delete(key)
+            raise
         for entry in present:
             if entry.key not in records:
                 await self._storage.delete(entry.key)
@@ -133,6 +148,8 @@ class Threads:
         A thread without a checkpoint, or with a record that can't be read, is kept. One that becomes
         active meanwhile is kept too, where the storage knows versions. Gives the ids of the deleted.
         """
+        if isinstance(older_than, bool) or not isinstance(older_than, int | float) or older_than != older_than:
+            raise ConfigurationError("older_than is no time in milliseconds since the epoch")
         grouped = sorted((await self._by_thread()).items())
         return [thread_id for thread_id, entries in grouped if await self._prune(thread_id, entries, older_than)]
 
@@ -173,10 +190,12 @@ class Threads:
         return found
 
     async def _read(self, entry: _Entry) -> JSON:
-        return self._redacted(await self._storage.get(entry.key))
+        return self._redacted(entry.layer_id, await self._storage.get(entry.key))
 
-    def _redacted(self, value: JSON) -> JSON:
-        return value if self._redact is None else redact_value(value, self._redact)
+    def _redacted(self, layer_id: str, value: JSON) -> JSON:
+        if self._redact is None:
+            return value
+        return redact_value(value, self._redact, self._fixed_keys.get(layer_id, frozenset()))
 
     async def _entries(self, thread_id: str) -> _Entries:
         return (await self._by_thread()).get(thread_id, [])
@@ -207,11 +226,11 @@ def _timestamps(state: JSON) -> Times:
 
 
 def check_document(
-    document: Any, thread_id: str | None, task_states: AbstractSet[str]
+    document: Any, thread_id: str | None, task_states: AbstractSet[str], max_bytes: int
 ) -> tuple[str, dict[str, dict[str, JSON]]]:
-    """The thread id and the records of an exported thread; InvalidValueError names what is wrong.
+    """The thread id and copies of the records of an exported thread; InvalidValueError names what is wrong.
 
-    `task_states` are the ids of the layers whose state must be a task state.
+    `task_states` are the ids of the layers whose state must be a task state; `max_bytes` limits each record.
     """
 
     def refuse(path: str, reason: str) -> InvalidValueError:
@@ -229,11 +248,16 @@ def check_document(
     layers = document.get("layers")
     if type(layers) is not dict or any(type(names) is not dict for names in layers.values()):
         raise refuse(".layers", "not a dict of dicts")
+    copied: dict[str, dict[str, JSON]] = {}
     for layer_id, names in layers.items():
+        core.validate(layer_id, "document.layers")
         if not layer_id:
             raise refuse(".layers", "a layer's id is empty")
-        state = names.get("state")
-        if layer_id in task_states and state is not None:
-            complete = {**empty_state(), **state} if type(state) is dict else state
-            core.check_state(complete, core.format_path("document.layers", [layer_id, STATE]))
-    return target, layers
+        copied[layer_id] = {}
+        for name, value in names.items():
+            core.validate(name, "document.layers")
+            place = core.format_path("document.layers", [layer_id, name])
+            copied[layer_id][name] = core.clone(value, place, max_bytes=max_bytes)
+            if name == STATE and layer_id in task_states and value is not None:
+                core.check_state({**empty_state(), **value} if type(value) is dict else value, place)
+    return target, copied

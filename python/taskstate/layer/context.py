@@ -73,7 +73,8 @@ class ContextLayer:
     `disable` the layer for the run, or `set_aside` the stored record and start anew.
 
     Hooks are given copies of the state and what they return is copied, unless a class sets `pure`: then
-    it promises never to change a state in place. Subclasses don't inherit that promise.
+    it promises never to change a state in place, and to show nothing but its state. Subclasses don't
+    inherit that promise. `fixed_keys` are keys of the state that redaction leaves alone.
 
     Source: the original's layer lifecycle.
     """
@@ -88,6 +89,7 @@ class ContextLayer:
 
     functions: Sequence[LayerFunction] = ()
     pure: ClassVar[bool] = False
+    fixed_keys: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

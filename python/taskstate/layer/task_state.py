@@ -64,6 +64,9 @@ class TaskStateLayer(ContextLayer):
     """See `task_state`. Every hook but `init` is a plain function of its arguments and the clock."""
 
     pure: ClassVar[bool] = True
+    fixed_keys: ClassVar[frozenset[str]] = frozenset(
+        {"checkpoints", "files", "data", "timestamp", "depth", OUTCOME_KEY}
+    )
     functions = TASK_STATE_FUNCTIONS
 
     def __init__(
@@ -146,8 +149,10 @@ class TaskStateLayer(ContextLayer):
 
     def _with_checkpoint(self, state: JSON, depth: int) -> dict[str, JSON]:
         core.check_state(state)
-        checkpoint = {"timestamp": self.clock(), "depth": depth}
-        return {**state, "checkpoints": core.cap([*state["checkpoints"], checkpoint])}
+        now = self.clock()
+        if type(now) is not int or not 0 <= now < 2**63:
+            raise ConfigurationError(f"the clock gave {type(now).__name__}, not milliseconds since the epoch")
+        return {**state, "checkpoints": core.cap([*state["checkpoints"], {"timestamp": now, "depth": depth}])}
 
 
 def _copy(state: JSON) -> JSON:

@@ -90,7 +90,15 @@ class Database:
                 rows = self._open().execute(_NAMES, (start, end)).fetchall()
             else:
                 rows = self._open().execute(_ALL_NAMES).fetchall()
-        return [key.decode() for (key,) in rows]
+        return [name for (key,) in rows if (name := self._name(key)) is not None]
+
+    def _name(self, key: object) -> str | None:
+        """A key as text. One that this library can't have written is left alone, and named in the log."""
+        try:
+            return key.decode() if isinstance(key, bytes) else None
+        except UnicodeDecodeError:
+            _log.warning("%s: a record has a key that is no UTF-8", self._path.name)
+            return None
 
     def put(self, key: str, text: bytes, expected: Expected) -> str:
         """Keep `text`, within a transaction of `write_group`; the new version."""

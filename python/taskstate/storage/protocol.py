@@ -17,7 +17,10 @@ KeyList: TypeAlias = list[str]
 
 @runtime_checkable
 class StorageAdapter(Protocol):
-    """JSON values under string keys; every call may be made while others are waiting."""
+    """JSON values under string keys; every call may be made while others are waiting.
+
+    A key is any exact `str` without lone surrogates; anything else is refused with InvalidValueError (`check_key`).
+    """
 
     async def get(self, key: str) -> JSON:
         """The value at `key`, as a copy; None when there is none (or null is stored)."""

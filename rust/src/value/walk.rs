@@ -56,9 +56,10 @@ impl Walk<'_, '_> {
                 Some(size) => VALUE_COST + size,
                 None => return Err(Fault::new(Kind::Surrogate)),
             },
-            Type::Dict => return self.dict::<COPY>(value, depth + 1),
-            Type::List => return self.list::<COPY, false>(value, depth + 1),
-            Type::Tuple => return self.list::<COPY, true>(value, depth + 1),
+            // A container is held while it is walked; a scalar isn't used after anything else could run.
+            Type::Dict => return self.dict::<COPY>(value.to_owned().as_borrowed(), depth + 1),
+            Type::List => return self.list::<COPY, false>(value.to_owned().as_borrowed(), depth + 1),
+            Type::Tuple => return self.list::<COPY, true>(value.to_owned().as_borrowed(), depth + 1),
             Type::Int if !raw::int_fits(&value) => return Err(Fault::new(Kind::IntRange)),
             Type::Float if !raw::float(&value).is_finite() => return Err(Fault::new(Kind::NotFinite)),
             Type::Other => return Err(Fault::about(Kind::NotJson, value.to_owned().unbind())),
@@ -83,10 +84,10 @@ impl Walk<'_, '_> {
         };
         let mut position = 0;
         let (mut key, mut value) = (null_mut(), null_mut());
-        // SAFETY: `value` is borrowed from `walked`, `key` is held. Without COPY no Python code runs until a
-        // fault ends the loop, and what a fault needs of the value is held from then on. With COPY an
-        // allocation may let the collector run finalizers, but they don't know `walked`, which is ours
-        // alone until it is returned; replacing the value of a present key doesn't move its entries.
+        // SAFETY: `key` is held, and `visit` holds `value` where it is a container. Only an allocation can let
+        // other code run (the collector's finalizers), and only while such a container is copied. Code that
+        // found `walked` through the collector could change which entries come next, but PyDict_Next and
+        // PyDict_SetItem stay inside whatever dict they find; no pointer is kept across a call of either.
         unsafe {
             while ffi::PyDict_Next(walked.as_ptr(), &raw mut position, &raw mut key, &raw mut value) != 0 {
                 let key = Bound::from_borrowed_ptr(py, key);
@@ -118,20 +119,10 @@ impl Walk<'_, '_> {
     ) -> Result<Option<Bound<'py, PyAny>>, Fault> {
         let py = source.py();
         self.enter(py, depth)?;
-        // SAFETY: `source` is an exact list or tuple; each call gives a new list or sets an error.
-        let walked = unsafe {
-            match (COPY, TUPLE) {
-                (false, _) => source.to_owned(),
-                (true, false) => {
-                    let copy = ffi::PyList_GetSlice(source.as_ptr(), 0, ffi::Py_ssize_t::MAX);
-                    Bound::from_owned_ptr_or_err(py, copy)?
-                }
-                (true, true) => Bound::from_owned_ptr_or_err(py, ffi::PySequence_List(source.as_ptr()))?,
-            }
-        };
+        let walked = if COPY { raw::list_of(source, TUPLE)? } else { source.to_owned() };
         let mut index = 0;
-        // SAFETY: as in `dict`; the size is read anew at each step. PyList_SetItem takes over the reference to
-        // the copy and drops that to the original, which nothing uses any more.
+        // SAFETY: as in `dict`; the size is read anew at each step, and PyList_SetItem checks the index. It takes
+        // over the reference to the copy and drops that to the original, which nothing uses any more.
         unsafe {
             while index < length::<COPY, TUPLE>(walked.as_ptr()) {
                 let value = Borrowed::from_ptr(py, item::<COPY, TUPLE>(walked.as_ptr(), index));

@@ -101,7 +101,7 @@ class _Walk:
             raise Fault("too_deep")
         self.charge(_VALUE_COST)
         copy = {}
-        for key, item in value.items():
+        for key, item in list(value.items()):  # another thread may change it meanwhile
             if type(key) is not str:
                 raise Fault("bad_key", key)
             self.charge(self.text(key, "key_surrogate"))
@@ -118,7 +118,7 @@ class _Walk:
             raise Fault("too_deep")
         self.charge(_VALUE_COST)
         copy = []
-        for index, item in enumerate(value):
+        for index, item in enumerate(list(value)):
             try:
                 seen = self.value(item, depth)
             except Fault as fault:
