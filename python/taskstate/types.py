@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 JSON: TypeAlias = Any
 """Plain JSON data: dict with str keys, list, str, bool, int, float or None."""
@@ -12,9 +12,9 @@ Outcome: TypeAlias = Literal["success", "failure", "aborted"]
 Scope: TypeAlias = Literal["thread", "resource", "global", "execution"]
 MergeMode: TypeAlias = Literal["shallow", "namespace", "three_way"]
 
-OUTCOMES: tuple[str, ...] = ("success", "failure", "aborted")
-SCOPES: tuple[str, ...] = ("thread", "resource", "global", "execution")
-MERGE_MODES: tuple[str, ...] = ("shallow", "namespace", "three_way")
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+SCOPES: tuple[str, ...] = get_args(Scope)
+MERGE_MODES: tuple[str, ...] = get_args(MergeMode)
 
 
 class Slot(IntEnum):

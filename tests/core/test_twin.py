@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskstate import core
 from taskstate.core import _native, _pure, block, twin
-from taskstate.errors import TaskStateError
+from taskstate.errors import InvalidValueError, TaskStateError
 
 from . import strategies as own
 from .test_render import TOKENIZERS
@@ -134,3 +135,21 @@ def test_depth(levels: int, leaf: Any, lists: bool) -> None:
     agree("render_block", state, None)
     agree("merge", state, own.copied(state), mode="three_way", base=state)
     agree("merge", state, {**state, "data": {"k": other}}, mode="three_way", base={**state, "data": {}})
+
+
+def test_the_native_core_has_the_limits_that_the_library_states() -> None:
+    """Its copies of the numbers, seen from outside."""
+    for function in (_native.clone, _native.validate, _native.measure):
+        assert inspect.signature(function).parameters["max_bytes"].default == core.DEFAULT_MAX_BYTES
+    deep: Any = []
+    for _ in range(core.MAX_DEPTH - 1):
+        deep = [deep]
+    _native.validate(deep)
+    with pytest.raises(InvalidValueError, match=f"nested deeper than {core.MAX_DEPTH} levels"):
+        _native.validate([deep])
+    many = {**core.empty_state(), "checkpoints": [{"timestamp": 1, "depth": 0}] * 60}
+    merged, _ = _native.merge(many, many)
+    assert len(merged["checkpoints"]) == core.MAX_CHECKPOINTS
+    ended = {**core.empty_state(), "data": {core.OUTCOME_KEY: "failure"}}
+    merged, _ = _native.merge(None, ended, mode="three_way")
+    assert merged["data"] == {}

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from taskstate import ContextLayer, ExecutionContext, task_state
+from taskstate.core import empty_state
 from taskstate.errors import ConfigurationError
 from taskstate.layer import DEFAULT_TIMEOUTS, TaskStateLayer
-from taskstate.layer.context import HOOKS, accepted_arguments, check_outcome, empty_state
+from taskstate.layer.context import HOOKS, accepted_arguments, check_outcome
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,9 @@ from typing import Any
 from ..types import MergeMode
 from . import twin
 from .block import CountTokens, estimate_tokens, render
-from .faults import MAX_DEPTH, format_path
+from .faults import format_path
+from .limits import DEFAULT_MAX_BYTES, MAX_CHECKPOINTS, MAX_DEPTH, OUTCOME_KEY, cap, empty_state
 from .twin import BACKEND, check_state, clone, equal, measure, validate
-
-DEFAULT_MAX_BYTES = 64 * 1024 * 1024
-"""Largest value accepted where no other limit is set, in bytes as `measure` counts them."""
-
-MAX_CHECKPOINTS = 50
-"""How many checkpoints a state keeps."""
-
-
-def cap(checkpoints: list[Any], limit: int = MAX_CHECKPOINTS) -> list[Any]:
-    """A new list of the newest `limit` checkpoints, oldest first."""
-    return checkpoints[-limit:] if limit > 0 else []
 
 
 def merge(
@@ -60,10 +50,12 @@ __all__ = [
     "DEFAULT_MAX_BYTES",
     "MAX_CHECKPOINTS",
     "MAX_DEPTH",
+    "OUTCOME_KEY",
     "CountTokens",
     "cap",
     "check_state",
     "clone",
+    "empty_state",
     "equal",
     "estimate_tokens",
     "format_path",

@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ConfigurationError, InvalidStateError, InvalidValueError, StateTooLargeError
-
-MAX_DEPTH = 200
-"""Most containers that may be nested in one another, the root included."""
+from .limits import MAX_DEPTH
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _SHOWN_KEY = 60

@@ -11,7 +11,6 @@ from typing import Self
 from .. import core
 from ..errors import ConfigurationError, InvalidValueError, LifecycleError
 from ..ids import IdFactory, random_id
-from ..layer import OUTCOME_KEY
 from ..layer.context import ContextLayer, ExecutionContext
 from ..storage import StorageAdapter
 from .diagnostics import DiagnosticsCallback
@@ -133,8 +132,8 @@ class Harness:
     def _take_id(self, wanted: str | None) -> str:
         """Take an execution id into use; LifecycleError if it is in use already."""
         execution_id = self._ids() if wanted is None else _checked_id("execution_id", wanted)
-        if execution_id == OUTCOME_KEY:
-            raise ConfigurationError(f"{OUTCOME_KEY!r} is a reserved key, and can't be an execution id")
+        if execution_id == core.OUTCOME_KEY:
+            raise ConfigurationError(f"{core.OUTCOME_KEY!r} is a reserved key, and can't be an execution id")
         if execution_id in self._running:
             raise LifecycleError(f"an execution with the id {execution_id!r} is running already")
         self._running.add(execution_id)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .. import core
 from ..errors import ConfigurationError, ConflictError, InvalidValueError, StorageError
-from ..layer.context import ContextLayer, empty_state
+from ..layer.context import ContextLayer
 from ..layer.task_state import TaskStateLayer
 from ..storage import (
     LAYERS_PREFIX,
@@ -259,5 +259,5 @@ def check_document(
             place = core.format_path("document.layers", [layer_id, name])
             copied[layer_id][name] = core.clone(value, place, max_bytes=max_bytes)
             if name == STATE and layer_id in task_states and value is not None:
-                core.check_state({**empty_state(), **value} if type(value) is dict else value, place)
+                core.check_state({**core.empty_state(), **value} if type(value) is dict else value, place)
     return target, copied

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from .context import DEFAULT_TIMEOUTS, BudgetOption, ContextLayer, ExecutionContext, InitErrorOption
 from .functions import Change, LayerFunction, ToolStyle
-from .task_functions import OUTCOME_KEY
 from .task_state import TaskStateLayer, task_state
 
 __all__ = [
     "DEFAULT_TIMEOUTS",
-    "OUTCOME_KEY",
     "BudgetOption",
     "Change",
     "ContextLayer",

@@ -6,11 +6,11 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from .. import core
 from ..errors import ConfigurationError
-from ..types import JSON, OUTCOMES, SCOPES, Budget, Outcome, Scope, Slot
+from ..types import OUTCOMES, SCOPES, Budget, Outcome, Scope, Slot
 
 if TYPE_CHECKING:
     from .functions import LayerFunction
@@ -19,9 +19,6 @@ BudgetOption: TypeAlias = "float | Budget | Literal['auto']"
 """Tokens wanted: at most a number, from min to max, or whatever is left over (`auto`)."""
 
 InitErrorOption: TypeAlias = Literal["raise", "disable", "set_aside"]
-
-HOOKS = ("init", "recall", "store", "on_spawn", "on_return", "on_complete", "dispose")
-"""The hooks that a layer may have, each called with keyword arguments."""
 
 DEFAULT_TIMEOUTS: Mapping[str, float] = {
     "init": 10_000,
@@ -33,6 +30,9 @@ DEFAULT_TIMEOUTS: Mapping[str, float] = {
     "dispose": 5_000,
 }
 """Milliseconds that each hook may take where its layer sets no other limit."""
+
+HOOKS = tuple(DEFAULT_TIMEOUTS)
+"""The hooks that a layer may have, each called with keyword arguments."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class ContextLayer:
             raise ConfigurationError("a layer's id is a str of at least one character")
         if scope not in SCOPES:
             raise ConfigurationError(f"layer {id}: scope {scope!r} is none of {', '.join(SCOPES)}")
-        if on_init_error not in ("raise", "disable", "set_aside"):
+        if on_init_error not in get_args(InitErrorOption):
             raise ConfigurationError(f"layer {id}: on_init_error {on_init_error!r} is not raise, disable or set_aside")
         for hook, limit in (timeouts or {}).items():
             if hook not in DEFAULT_TIMEOUTS:
@@ -143,8 +143,3 @@ def check_outcome(outcome: str) -> Outcome:
     if outcome not in OUTCOMES:
         raise ConfigurationError(f"outcome {outcome!r} is none of {', '.join(OUTCOMES)}")
     return outcome  # type: ignore[return-value]
-
-
-def empty_state() -> dict[str, JSON]:
-    """A task state that holds nothing yet."""
-    return {"checkpoints": [], "files": [], "data": {}}

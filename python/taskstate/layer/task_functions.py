@@ -9,9 +9,6 @@ from ..types import JSON
 from .context import ExecutionContext
 from .functions import Change, LayerFunction
 
-OUTCOME_KEY = "__outcome"
-"""The key of `data` that holds how the last execution ended; only `on_complete` writes it."""
-
 
 def _record_artifact(state: JSON, arguments: Any, ctx: ExecutionContext) -> Change:
     core.check_state(state)
@@ -24,8 +21,8 @@ def _record_artifact(state: JSON, arguments: Any, ctx: ExecutionContext) -> Chan
 def _set_task_data(state: JSON, arguments: Any, ctx: ExecutionContext) -> Change:
     core.check_state(state)
     key = arguments.key
-    if key == OUTCOME_KEY:
-        return Change(f'Cannot set reserved key "{OUTCOME_KEY}".')
+    if key == core.OUTCOME_KEY:
+        return Change(f'Cannot set reserved key "{core.OUTCOME_KEY}".')
     place = core.format_path("data", [key])
     value = core.clone(arguments.value, place, max_bytes=ctx.max_state_bytes, depth=2)
     return Change(f"Recorded {key}.", {**state, "data": {**state["data"], key: value}})
@@ -54,7 +51,7 @@ TASK_STATE_FUNCTIONS = (
     LayerFunction(
         name="setTaskData",
         attribute="set_task_data",
-        description=f'Keep a JSON value under a key of the task data. The key "{OUTCOME_KEY}" is reserved.',
+        description=f'Keep a JSON value under a key of the task data. The key "{core.OUTCOME_KEY}" is reserved.',
         arguments=_set_task_data_arguments,
         apply=_set_task_data,
     ),

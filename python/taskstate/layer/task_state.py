@@ -11,8 +11,8 @@ from ..clock import Clock, system_clock
 from ..errors import ConfigurationError
 from ..storage import STATE, ScopedStorage
 from ..types import JSON, MERGE_MODES, MergeMode, Message, Scope, Slot
-from .context import BudgetOption, ContextLayer, ExecutionContext, InitErrorOption, check_outcome, empty_state
-from .task_functions import OUTCOME_KEY, TASK_STATE_FUNCTIONS
+from .context import BudgetOption, ContextLayer, ExecutionContext, InitErrorOption, check_outcome
+from .task_functions import TASK_STATE_FUNCTIONS
 
 
 def task_state(
@@ -65,7 +65,7 @@ class TaskStateLayer(ContextLayer):
 
     pure: ClassVar[bool] = True
     fixed_keys: ClassVar[frozenset[str]] = frozenset(
-        {"checkpoints", "files", "data", "timestamp", "depth", OUTCOME_KEY}
+        {"checkpoints", "files", "data", "timestamp", "depth", core.OUTCOME_KEY}
     )
     functions = TASK_STATE_FUNCTIONS
 
@@ -94,9 +94,9 @@ class TaskStateLayer(ContextLayer):
     async def init(self, *, storage: ScopedStorage, **_: Any) -> dict[str, JSON]:
         """Load the thread's state; what is missing takes its default, what is no task state is refused."""
         stored = await storage.get(STATE)
-        state = empty_state() if stored is None else stored
-        if type(state) is dict and not state.keys() >= empty_state().keys():
-            state = {**empty_state(), **state}
+        state = core.empty_state() if stored is None else stored
+        if type(state) is dict and not state.keys() >= core.empty_state().keys():
+            state = {**core.empty_state(), **state}
         core.check_state(state)
         return {"state": state}
 
@@ -110,7 +110,7 @@ class TaskStateLayer(ContextLayer):
 
     def store(self, *, state: JSON, ctx: ExecutionContext, **_: Any) -> dict[str, JSON]:
         """Append a checkpoint with the time and the depth of the execution."""
-        return {"state": self._with_checkpoint(empty_state() if state is None else state, ctx.depth)}
+        return {"state": self._with_checkpoint(core.empty_state() if state is None else state, ctx.depth)}
 
     def on_spawn(self, *, parent_state: JSON, child_ctx: ExecutionContext, **_: Any) -> dict[str, JSON]:
         """A deep copy for the child."""
@@ -144,7 +144,7 @@ class TaskStateLayer(ContextLayer):
         if state is None:
             return None
         completed = self._with_checkpoint(state, ctx.depth)
-        completed["data"] = {**state["data"], OUTCOME_KEY: outcome}
+        completed["data"] = {**state["data"], core.OUTCOME_KEY: outcome}
         return {"state": completed}
 
     def _with_checkpoint(self, state: JSON, depth: int) -> dict[str, JSON]:

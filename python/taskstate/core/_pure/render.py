@@ -6,7 +6,8 @@ import json
 import math
 from typing import Any
 
-from ..faults import MAX_DEPTH, state_fault
+from ..faults import state_fault
+from ..limits import MAX_DEPTH
 from .number import float_text
 from .state import check_checkpoints, check_shape
 from .value import MAX_INT, MIN_INT, Fault

@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..faults import MAX_DEPTH, format_path, mode_fault, state_fault, value_fault
+from ..faults import format_path, mode_fault, state_fault, value_fault
+from ..limits import MAX_DEPTH, OUTCOME_KEY, cap, empty_state
 from .value import Fault, same, validate
 
-MAX_CHECKPOINTS = 50
-OUTCOME_KEY = "__outcome"
 _FIELDS = (("checkpoints", list, "a list"), ("files", list, "a list"), ("data", dict, "a dict"))
 _ABSENT: Any = object()
 _KEEP: Any = object()
-
-
-def cap(checkpoints: list[Any], limit: int = MAX_CHECKPOINTS) -> list[Any]:
-    return checkpoints[-limit:] if limit > 0 else []
 
 
 def check_state(state: Any, name: str = "") -> None:
@@ -66,12 +61,12 @@ def merge(
     validate(execution_id, "execution_id")
     check_state(child, "child")
     if parent is None:
-        parent = _empty()
+        parent = empty_state()
     else:
         check_state(parent, "parent")
     if mode == "three_way":
         if base is None:
-            base = _empty()
+            base = empty_state()
         else:
             check_state(base, "base")
         return _three_way(base, parent, child)
@@ -86,10 +81,6 @@ def merge(
         "data": data,
     }
     return merged, []
-
-
-def _empty() -> dict[str, Any]:
-    return {"checkpoints": [], "files": [], "data": {}}
 
 
 def _is_number(value: Any) -> bool:

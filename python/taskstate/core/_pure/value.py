@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..faults import MAX_DEPTH, value_fault
+from ..faults import value_fault
+from ..limits import DEFAULT_MAX_BYTES, MAX_DEPTH
 
-DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 _VALUE_COST = 8
 # How far a copy goes before the whole value is weighed, so that one that is too large (a few shared
 # containers can stand for billions) is refused before its copy fills the memory.
