@@ -16,7 +16,9 @@ mod _native {
     #[pymodule_export]
     use crate::render::{render_block, render_parts};
     #[pymodule_export]
-    use crate::state::{check_state, merge};
+    use crate::state::check_state;
+    #[pymodule_export]
+    use crate::state::merge::merge;
     #[pymodule_export]
     use crate::value::{clone, equal, measure, validate};
 
