@@ -121,7 +121,7 @@ def test_tokens_are_shared_out_of_the_context_window() -> None:
             assert default == await shown(context_window=1000, response_reserve=100)
             assert default != await shown(system_prompt_tokens=500)
             assert await shown(budgets={"a": 1, "b": 2.5}) == ["1", "2.5", "0"]
-            assert await shown(context_window=50) == ["0", "0", "0"]
+            assert await shown(context_window=50) == ["1", "1", "1"]  # 0 would mean no limit
 
     asyncio.run(scenario())
 

@@ -145,7 +145,9 @@ def test_a_redaction_that_fails_lets_nothing_through(faulty: Any, error: type[Ex
             with pytest.raises(error):
                 await tools(run).set_task_data(key="new", value={"nested": SECRET})
             await run.store()
-            assert await run.recall() == []
+            (shown,) = await run.recall()  # what entered before, redacted then
+            assert '"old": 1' in shown["content"]
+            assert "new" not in shown["content"]
             async with run.spawn() as child:
                 assert child.state("task-state") is None
             assert run.state("task-state") == storage.records[KEY] == before

@@ -245,6 +245,7 @@ def check_document(
     target = document.get("threadId") if thread_id is None else thread_id
     if type(target) is not str:
         raise refuse(".threadId", "not a str")
+    core.validate(target, "document.threadId")
     layers = document.get("layers")
     if type(layers) is not dict or any(type(names) is not dict for names in layers.values()):
         raise refuse(".layers", "not a dict of dicts")
