@@ -250,3 +250,26 @@ def test_a_state_may_be_as_large_as_it_says() -> None:
             assert len(tools(run).data["k"]) == 100 * 2**20
 
     asyncio.run(scenario())
+
+
+def test_a_layer_may_change_the_result_of_a_child_and_leave_the_state_alone() -> None:
+    class Signs(ContextLayer):
+        def init(self) -> Any:
+            return {"state": {"n": 1}}
+
+        def on_spawn(self, *, parent_state: Any) -> Any:
+            return {"child_state": parent_state}
+
+        def on_return(self, *, result: Any) -> Any:
+            return {"result": f"{result}, signed"}
+
+    async def scenario() -> None:
+        seen: list[Diagnostic] = []
+        async with running(None, Signs("signs"), diagnostics=seen.append) as run:
+            async with run.spawn() as child:
+                child.result = "done"
+            assert child.result == "done, signed"
+            assert run.state("signs") == {"n": 1}
+        assert seen == []
+
+    asyncio.run(scenario())

@@ -220,7 +220,8 @@ class Lifecycle:
                 )
                 if returned is None:
                     continue
-                parent_state = _field(returned, "parent_state", layer, "on_return")
+                only_result = type(returned) is dict and "result" in returned and "parent_state" not in returned
+                parent_state = None if only_result else _field(returned, "parent_state", layer, "on_return")
                 if parent_state is not None:
                     self.states.set(parent, layer, parent_state)
                 if returned.get("result") is not None:
