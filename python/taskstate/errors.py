@@ -8,13 +8,13 @@ the name of a type are enough to find the place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, Literal, TypeAlias
 
 
 class TaskStateError(Exception):
     """Base of every error raised by taskstate; `code` names the kind for programs."""
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
 
 
 class InvalidValueError(TaskStateError, ValueError):
@@ -70,6 +70,34 @@ class InvalidArgumentError(TaskStateError, ValueError):
         return type(self), (self.function, self.issues)
 
 
+AgentStateErrorCode: TypeAlias = Literal["invalid_input", "duplicate_item_id", "unknown_item_id"]
+
+
+class AgentStateError(TaskStateError, ValueError):
+    """An agent state was given something malformed, an id that it has already, or one that it hasn't.
+
+    `code` is `invalid_input`, `duplicate_item_id` or `unknown_item_id`. `path` names the place
+    in what was given (`workItems[3].status`), `reason` says what is wrong there; a traceback shows
+    both below the message, which is the original's. `item_id` is the id that was met twice or not at all.
+    """
+
+    code: AgentStateErrorCode
+
+    def __init__(
+        self, code: AgentStateErrorCode, message: str, path: str, reason: str, item_id: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.path = path
+        self.reason = reason
+        self.item_id = item_id
+        self.add_note(f"{path}: {reason}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message, self.path, self.reason, self.item_id)
+
+
 class ConfigurationError(TaskStateError, ValueError):
     """An option has a value that taskstate doesn't know."""
 
@@ -115,21 +143,22 @@ class ParallelError(TaskStateError):
 
 
 class MergeConflict(TaskStateError):
-    """Parent and child changed one place in different ways; the child's change was kept.
+    """Parent and child changed one place in different ways; `kept` says whose change was kept.
 
     Never raised: it arrives as the `error` of a Diagnostic.
     """
 
     code = "merge_conflict"
 
-    def __init__(self, path: str, parent_id: str, child_id: str) -> None:
-        super().__init__(f"{path}: changed by {parent_id} and by its child {child_id}")
+    def __init__(self, path: str, parent_id: str, child_id: str, kept: Literal["parent", "child"] = "child") -> None:
+        super().__init__(f"{path}: changed by {parent_id} and by its child {child_id}; kept: the {kept}'s")
         self.path = path
         self.parent_id = parent_id
         self.child_id = child_id
+        self.kept = kept
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.parent_id, self.child_id)
+        return type(self), (self.path, self.parent_id, self.child_id, self.kept)
 
 
 class StorageError(TaskStateError):

@@ -11,10 +11,12 @@ JSON: TypeAlias = Any
 Outcome: TypeAlias = Literal["success", "failure", "aborted"]
 Scope: TypeAlias = Literal["thread", "resource", "global", "execution"]
 MergeMode: TypeAlias = Literal["shallow", "namespace", "three_way"]
+WorkItemStatus: TypeAlias = Literal["open", "in_progress", "blocked", "done"]
 
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 SCOPES: tuple[str, ...] = get_args(Scope)
 MERGE_MODES: tuple[str, ...] = get_args(MergeMode)
+STATUSES: tuple[WorkItemStatus, ...] = get_args(WorkItemStatus)
 
 
 class Slot(IntEnum):

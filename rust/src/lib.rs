@@ -2,8 +2,10 @@
 //! `taskstate.core._pure`, whose docstrings are the reference.
 
 mod fault;
+mod record;
 mod render;
 mod state;
+mod text;
 mod value;
 
 use pyo3::prelude::*;
@@ -13,6 +15,8 @@ mod _native {
     use pyo3::exceptions::PyRuntimeWarning;
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::record::Record;
     #[pymodule_export]
     use crate::render::{render_block, render_parts};
     #[pymodule_export]

@@ -10,10 +10,11 @@ from typing import Any
 
 from ..types import MergeMode
 from . import twin
-from .block import CountTokens, estimate_tokens, render
+from .block import render
 from .faults import format_path
-from .limits import DEFAULT_MAX_BYTES, MAX_CHECKPOINTS, MAX_DEPTH, OUTCOME_KEY, cap, empty_state
-from .twin import BACKEND, check_state, clone, equal, measure, validate
+from .limits import DEFAULT_MAX_BYTES, MAX_CHECKPOINTS, MAX_DEPTH, OUTCOME_KEY, SCHEMA_VERSION, cap, empty_state
+from .tokens import CountTokens, estimate_tokens
+from .twin import BACKEND, Record, check_state, clone, equal, measure, validate
 
 
 def merge(
@@ -51,7 +52,9 @@ __all__ = [
     "MAX_CHECKPOINTS",
     "MAX_DEPTH",
     "OUTCOME_KEY",
+    "SCHEMA_VERSION",
     "CountTokens",
+    "Record",
     "cap",
     "check_state",
     "clone",

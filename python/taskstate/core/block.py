@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ..errors import ConfigurationError, InvalidBudgetError
 from . import twin
-
-CountTokens: TypeAlias = Callable[[str], int]
-"""Counts the tokens of a text; more text never counts less."""
+from .tokens import UNITS_PER_TOKEN, CountTokens, checked, longest_prefix, whole_tokens
 
 _Parts: TypeAlias = tuple[str, list[str], int, str]
 
-_UNITS_PER_TOKEN = 4
 _CLOSING = "\n</task_state>"
-
-
-def estimate_tokens(text: str) -> int:
-    """The original's estimate: UTF-16 code units divided by four, rounded up."""
-    units = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-    return -(-units // _UNITS_PER_TOKEN)
 
 
 def render(state: Any, budget: float, count_tokens: CountTokens | None = None) -> tuple[str, int]:
@@ -40,37 +27,15 @@ def render(state: Any, budget: float, count_tokens: CountTokens | None = None) -
 
     Source: the task-state specification, "How It Works", recall.
     """
-    tokens = _whole_tokens(budget)
+    tokens = whole_tokens(budget)
     if count_tokens is None:
-        text, units = twin.render_block(state, None if tokens is None else tokens * _UNITS_PER_TOKEN)
-        return text, -(-units // _UNITS_PER_TOKEN)
+        text, units = twin.render_block(state, None if tokens is None else tokens * UNITS_PER_TOKEN)
+        return text, -(-units // UNITS_PER_TOKEN)
     return _render_counted(state, tokens, count_tokens)
 
 
-def _whole_tokens(budget: float) -> int | None:
-    """The budget as a whole number of tokens, None for no limit."""
-    if type(budget) is int:
-        return budget if 0 < budget <= 2**53 else None
-    if type(budget) is bool or not isinstance(budget, int | float):
-        raise InvalidBudgetError(f"budget is no number but {type(budget).__name__}")
-    if budget != budget:
-        raise InvalidBudgetError("budget is NaN")
-    if budget <= 0 or budget > 2**53:
-        return None
-    return max(math.floor(budget), 1)
-
-
 def _render_counted(state: Any, tokens: int | None, count_tokens: CountTokens) -> tuple[str, int]:
-    def count(text: str) -> int:
-        counted = count_tokens(text)
-        try:
-            number = int(operator.index(counted))
-        except TypeError:
-            raise ConfigurationError(f"count_tokens gave {type(counted).__name__}, not int") from None
-        if type(counted) is bool or number < 0:
-            raise ConfigurationError(f"count_tokens gave {counted}, not a number of tokens")
-        return number
-
+    count = checked(count_tokens)
     if tokens is None:
         text, _ = twin.render_block(state, None)
         return text, count(text)
@@ -86,7 +51,7 @@ def _render_counted(state: Any, tokens: int | None, count_tokens: CountTokens) -
                 break
             kept //= 2
     # Without its own closing tag: a tokenizer that isn't monotone could let that through, and a second one after it.
-    text = _longest_prefix(bare.removesuffix(_CLOSING), tokens, count) + _CLOSING
+    text = longest_prefix(bare.removesuffix(_CLOSING), _CLOSING, tokens, count) + _CLOSING
     return text, count(text)
 
 
@@ -108,16 +73,3 @@ def _parts_to_judge(state: Any, tokens: int, count: CountTokens) -> tuple[str, _
 
 def _array(entries: list[str], kept: int) -> str:
     return "[\n" + ",\n".join(entries[len(entries) - kept :]) + "\n  ]" if kept else "[]"
-
-
-def _longest_prefix(text: str, tokens: int, count: CountTokens) -> str:
-    """The longest prefix found by bisection that fits together with the closing tag."""
-    fits, over = 0, len(text) + 1
-    probe = min(4 * tokens, len(text))
-    while over - fits > 1:
-        if count(text[:probe] + _CLOSING) <= tokens:
-            fits = probe
-        else:
-            over = probe
-        probe = min(2 * probe, len(text)) if over > len(text) and probe < len(text) else (fits + over) // 2
-    return text[:fits]

@@ -20,6 +20,16 @@ OUTCOME_KEY = "__outcome"
 """The key of `data` that holds how the last execution ended; it never crosses a three-way merge."""
 
 
+SCHEMA_VERSION = 1
+"""The version of an agent state's snapshots."""
+
+BLANKS = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""The characters that an id or a content can't consist of alone: the white space of ECMAScript."""
+
+
 def cap(checkpoints: list[Any], limit: int = MAX_CHECKPOINTS) -> list[Any]:
     """A new list of the newest `limit` checkpoints, oldest first."""
     return checkpoints[-limit:] if limit > 0 else []

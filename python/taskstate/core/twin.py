@@ -34,12 +34,13 @@ BACKEND = _choose()
 """Which twin is in use: `native` or `pure`."""
 
 if TYPE_CHECKING or BACKEND == "native":
-    from ._native import check_state, clone, equal, measure, merge, render_block, render_parts, validate
+    from ._native import Record, check_state, clone, equal, measure, merge, render_block, render_parts, validate
 else:
-    from ._pure import check_state, clone, equal, measure, merge, render_block, render_parts, validate
+    from ._pure import Record, check_state, clone, equal, measure, merge, render_block, render_parts, validate
 
 __all__ = [
     "BACKEND",
+    "Record",
     "check_state",
     "clone",
     "equal",

@@ -1,8 +1,6 @@
 //! The `<task_state>` block within a budget of UTF-16 code units.
 
-mod buffer;
 mod number;
-mod text;
 mod writer;
 
 use pyo3::intern;
@@ -11,9 +9,10 @@ use pyo3::types::{PyList, PyString};
 
 use crate::fault::{Fault, Kind, state_fault};
 use crate::state::State;
+use crate::text::Buffer;
+use crate::text::buffer::{Mark, cut};
 use crate::value::raw::{self, Type, items};
 use crate::value::string::{Run, join};
-use buffer::{Buffer, Mark, cut};
 use writer::{Stop, Writer};
 
 const OPENING: &[u8] = b"<task_state>\n";

@@ -6,14 +6,16 @@ use pyo3::CastError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyTupleMethods};
 
-use super::buffer::Buffer;
 use super::number::{push_float, push_int};
-use super::text::{LoneSurrogate, Unit, push_ascii, push_wide};
 use crate::fault::{Fault, Kind};
+use crate::text::Buffer;
+use crate::text::escape::{Closing, LoneSurrogate, Unit, push_ascii, push_wide};
 use crate::value::MAX_DEPTH;
 use crate::value::bytes::{push_line, push_plain};
 use crate::value::raw::{self, Type, items};
 use crate::value::string::{self, Text};
+
+const CLOSING_TAG: Closing = Some(b"</task_state");
 
 /// Why writing stopped.
 pub enum Stop {
@@ -214,7 +216,7 @@ impl Writer {
         self.text.push(b"\"");
         let whole = match text {
             Text::Ascii(bytes) => {
-                push_ascii(&mut self.text.ascii, &bytes[..room.min(bytes.len())]);
+                push_ascii(&mut self.text.ascii, &bytes[..room.min(bytes.len())], CLOSING_TAG);
                 bytes.len() <= room
             }
             #[cfg(not(Py_LIMITED_API))]
@@ -240,7 +242,7 @@ impl Writer {
     /// Append the first `room` characters of a string that isn't ASCII; gives whether these are all.
     fn wide<T: Unit>(&mut self, text: &[T], room: usize, kind: Kind) -> Result<bool, Fault> {
         let shown = &text[..room.min(text.len())];
-        self.text.push_wide(|out| push_wide(out, shown)).map_err(|LoneSurrogate| Fault::new(kind))?;
+        self.text.push_wide(|out| push_wide(out, shown, CLOSING_TAG)).map_err(|LoneSurrogate| Fault::new(kind))?;
         // Where nothing is left the opening quote alone is past the end.
         self.end = self.limit.saturating_sub(self.text.wide_units());
         Ok(shown.len() == text.len())

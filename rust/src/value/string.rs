@@ -157,6 +157,24 @@ pub fn same_text(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> Option<bo
     }
 }
 
+/// A `str` of that text.
+#[inline]
+#[cfg_attr(Py_LIMITED_API, expect(clippy::unnecessary_wraps, reason = "the other one can fail"))]
+pub fn new<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+    // Most texts are short and ASCII; the general way takes three times as long for those.
+    #[cfg(not(Py_LIMITED_API))]
+    if text.is_ascii() {
+        // SAFETY: the new `str` has room for as many bytes as are written, and nobody else has seen it yet.
+        unsafe {
+            let string = Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(text.len().cast_signed(), 0x7F))?;
+            let data = ffi::PyUnicode_DATA(string.as_ptr()).cast::<u8>();
+            data.copy_from_nonoverlapping(text.as_ptr(), text.len());
+            return Ok(string.cast_into_unchecked());
+        }
+    }
+    Ok(PyString::new(py, text))
+}
+
 /// Part of a text.
 #[derive(Clone, Copy)]
 pub enum Run<'a> {

@@ -1,6 +1,7 @@
 //! The inside of a JSON string: what needs no escape is copied as it is.
 
-const CLOSING_TAG: &[u8] = b"</task_state";
+/// The beginning of a closing tag that a string must not hold; it is written with an escaped slash.
+pub type Closing = Option<&'static [u8]>;
 
 /// A code unit as CPython stores it: one, two or four bytes wide.
 pub trait Unit: Copy + Into<u32> {}
@@ -9,13 +10,13 @@ impl Unit for u16 {}
 impl Unit for u32 {}
 
 /// Append an ASCII string.
-pub fn push_ascii(out: &mut Vec<u8>, text: &[u8]) {
+pub fn push_ascii(out: &mut Vec<u8>, text: &[u8], closing: Closing) {
     let mut rest = text;
     loop {
         let (run, after) = rest.split_at(plain_prefix(rest));
         out.extend_from_slice(run);
         let Some((first, following)) = after.split_first() else { return };
-        let closes = *first == b'<' && after.starts_with(CLOSING_TAG);
+        let closes = *first == b'<' && closing.is_some_and(|tag| after.starts_with(tag));
         out.extend_from_slice(if closes { b"<\\" } else { escaped(first) });
         rest = following;
     }
@@ -24,7 +25,7 @@ pub fn push_ascii(out: &mut Vec<u8>, text: &[u8]) {
 pub struct LoneSurrogate;
 
 /// Append a string that isn't ASCII.
-pub fn push_wide<T: Unit>(out: &mut Vec<u32>, text: &[T]) -> Result<(), LoneSurrogate> {
+pub fn push_wide<T: Unit>(out: &mut Vec<u32>, text: &[T], closing: Closing) -> Result<(), LoneSurrogate> {
     out.reserve(text.len());
     let mut rest = text;
     loop {
@@ -32,12 +33,14 @@ pub fn push_wide<T: Unit>(out: &mut Vec<u32>, text: &[T]) -> Result<(), LoneSurr
         out.extend(run.iter().map(|unit| (*unit).into()));
         let Some((first, following)) = after.split_first() else { return Ok(()) };
         let Ok(ascii) = u8::try_from((*first).into()) else { return Err(LoneSurrogate) };
-        let closes = ascii == b'<'
-            && after.len() >= CLOSING_TAG.len()
-            && after.iter().zip(CLOSING_TAG).all(|(unit, byte)| (*unit).into() == u32::from(*byte));
+        let closes = ascii == b'<' && closing.is_some_and(|tag| starts_with(after, tag));
         out.extend(if closes { b"<\\" } else { escaped(&ascii) }.iter().map(|byte| u32::from(*byte)));
         rest = following;
     }
+}
+
+fn starts_with<T: Unit>(text: &[T], tag: &[u8]) -> bool {
+    text.len() >= tag.len() && text.iter().zip(tag).all(|(unit, byte)| (*unit).into() == u32::from(*byte))
 }
 
 /// Whether a character has to be looked at: one to escape, the start of a closing tag, or a surrogate.

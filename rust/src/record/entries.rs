@@ -1,0 +1,136 @@
+//! Items by id, in the order in which they were added.
+
+use hashbrown::DefaultHashBuilder;
+use hashbrown::hash_table::{Entry as Place, HashTable};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::hash::BuildHasher;
+
+use crate::value::string::{self, Text, same_text};
+
+/// A work item or a decision; its texts have been checked.
+pub struct Entry<S> {
+    pub id: Py<PyString>,
+    pub content: Py<PyString>,
+    pub status: S,
+    hash: u64,
+}
+
+/// Removing leaves a gap, so that it needn't move what follows; gaps are closed when they are as many as the items.
+pub struct Entries<S> {
+    slots: Vec<Option<Entry<S>>>,
+    places: HashTable<usize>,
+    hasher: DefaultHashBuilder,
+}
+
+impl<S: Copy> Entries<S> {
+    pub fn with_capacity(count: usize) -> Self {
+        let hasher = DefaultHashBuilder::default();
+        Self { slots: Vec::with_capacity(count), places: HashTable::with_capacity(count), hasher }
+    }
+
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Entry<S>> {
+        self.slots.iter().flatten()
+    }
+
+    /// Add an item at the end; `false`, and nothing is added, where its id is there already.
+    #[inline]
+    pub fn add(&mut self, id: &Bound<'_, PyString>, content: Bound<'_, PyString>, status: S) -> bool {
+        let hash = self.hash(id);
+        let slots = &self.slots;
+        let has_id = |slot: &usize| slots[*slot].as_ref().is_some_and(|entry| entry.is(hash, id));
+        let hash_of = |slot: &usize| slots[*slot].as_ref().map_or(0, |entry| entry.hash);
+        match self.places.entry(hash, has_id, hash_of) {
+            Place::Occupied(_) => false,
+            Place::Vacant(place) => {
+                place.insert(slots.len());
+                let (id, content) = (id.clone().unbind(), content.unbind());
+                self.slots.push(Some(Entry { id, content, status, hash }));
+                true
+            }
+        }
+    }
+
+    pub fn get(&self, id: &Bound<'_, PyString>) -> Option<&Entry<S>> {
+        self.slots[self.find(id)?].as_ref()
+    }
+
+    pub fn get_mut(&mut self, id: &Bound<'_, PyString>) -> Option<&mut Entry<S>> {
+        let slot = self.find(id)?;
+        self.slots[slot].as_mut()
+    }
+
+    /// Remove an item; `false` where its id isn't there.
+    pub fn remove(&mut self, id: &Bound<'_, PyString>) -> bool {
+        let Some(slot) = self.find(id) else { return false };
+        let Some(entry) = self.slots[slot].take() else { return false };
+        if let Ok(place) = self.places.find_entry(entry.hash, |other| *other == slot) {
+            place.remove();
+        }
+        if self.slots.len() > 2 * self.places.len() {
+            self.close_gaps();
+        }
+        true
+    }
+
+    pub fn copy(&self, py: Python<'_>) -> Self {
+        let mut copy = Self::with_capacity(self.len());
+        copy.hasher = self.hasher.clone();
+        copy.slots.extend(self.iter().map(|entry| {
+            let (id, content) = (entry.id.clone_ref(py), entry.content.clone_ref(py));
+            Some(Entry { id, content, status: entry.status, hash: entry.hash })
+        }));
+        copy.place_all();
+        copy
+    }
+
+    fn find(&self, id: &Bound<'_, PyString>) -> Option<usize> {
+        let hash = self.hash(id);
+        let has_id = |slot: &usize| self.slots[*slot].as_ref().is_some_and(|entry| entry.is(hash, id));
+        self.places.find(hash, has_id).copied()
+    }
+
+    fn close_gaps(&mut self) {
+        self.slots.retain(Option::is_some);
+        self.places.clear();
+        self.place_all();
+    }
+
+    /// Put every slot into `places`, which is empty; the ids differ.
+    fn place_all(&mut self) {
+        let hash_of = |slot: &usize| self.slots[*slot].as_ref().map_or(0, |entry| entry.hash);
+        for slot in 0..self.slots.len() {
+            self.places.insert_unique(hash_of(&slot), slot, hash_of);
+        }
+    }
+
+    /// Equal ids are stored alike, so that what is stored can be hashed.
+    #[inline]
+    fn hash(&self, id: &Bound<'_, PyString>) -> u64 {
+        match string::text(id) {
+            Some(Text::Ascii(text)) => self.hasher.hash_one(text),
+            #[cfg(not(Py_LIMITED_API))]
+            Some(Text::Latin1(text)) => self.hasher.hash_one(text),
+            #[cfg(not(Py_LIMITED_API))]
+            Some(Text::Ucs2(text)) => self.hasher.hash_one(text),
+            #[cfg(not(Py_LIMITED_API))]
+            Some(Text::Ucs4(text)) => self.hasher.hash_one(text),
+            #[cfg(Py_LIMITED_API)]
+            Some(Text::Utf8(text)) => self.hasher.hash_one(text.as_bytes()),
+            #[cfg(Py_LIMITED_API)]
+            Some(Text::Broken) => 0,
+            None => 0,
+        }
+    }
+}
+
+impl<S> Entry<S> {
+    #[inline]
+    fn is(&self, hash: u64, id: &Bound<'_, PyString>) -> bool {
+        self.hash == hash && same_text(self.id.bind(id.py()), id) == Some(true)
+    }
+}

@@ -1,0 +1,116 @@
+//! A record straight from the text of a snapshot.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use super::Record;
+use super::check::{Status, blank};
+use super::entries::Entries;
+use super::scan::Scanner;
+use crate::value::string::{self, Text, utf8_size};
+
+/// About how long the text of an item is.
+const ITEM: usize = 96;
+
+/// The record of a text (`str` or `bytes`) that holds exactly the fields of a snapshot, each once.
+///
+/// `None` for anything else: the general way reads it, and words the error where there is one.
+pub fn record(text: &Bound<'_, PyAny>) -> PyResult<Option<Record>> {
+    let py = text.py();
+    let encoded;
+    let bytes = match (string::text(text), text.cast_exact::<PyBytes>()) {
+        (Some(Text::Ascii(ascii)), _) => ascii,
+        (_, Ok(bytes)) => bytes.as_bytes(),
+        (Some(_), _) if utf8_size(text).is_some() => {
+            encoded = text.call_method0(intern!(py, "encode"))?.cast_into::<PyBytes>()?;
+            encoded.as_bytes()
+        }
+        _ => return Ok(None),
+    };
+    Ok(std::str::from_utf8(bytes).ok().and_then(|text| Reader { py, scan: Scanner::new(text) }.record()))
+}
+
+struct Reader<'a, 'py> {
+    py: Python<'py>,
+    scan: Scanner<'a>,
+}
+
+impl<'py> Reader<'_, 'py> {
+    fn record(mut self) -> Option<Record> {
+        let (mut version, mut work, mut decisions, mut objective) = (false, None, None, None);
+        let mut more = self.scan.open(b'{', b'}')?;
+        while more {
+            match self.scan.key()? {
+                "schemaVersion" if !version => {
+                    self.scan.take(b'1')?;
+                    version = true;
+                }
+                "workItems" if work.is_none() => work = Some(self.entries(true, |item| item.status)?),
+                "decisions" if decisions.is_none() => decisions = Some(self.entries(false, |_| Some(()))?),
+                "objective" if objective.is_none() => objective = Some(self.string()?.unbind()),
+                _ => return None,
+            }
+            more = self.scan.next(b'}')?;
+        }
+        self.scan.end()?;
+        version.then_some(Record { objective, work: work?, decisions: decisions? })
+    }
+
+    /// A list of items, each with what `status_of` makes of it.
+    fn entries<S: Copy>(
+        &mut self,
+        with_status: bool,
+        status_of: impl Fn(&Item<'py>) -> Option<S>,
+    ) -> Option<Entries<S>> {
+        let mut entries = Entries::with_capacity(self.scan.rest() / ITEM);
+        let mut more = self.scan.open(b'[', b']')?;
+        while more {
+            let item = self.item(with_status)?;
+            let status = status_of(&item)?;
+            if !entries.add(&item.id?, item.content?, status) {
+                return None;
+            }
+            more = self.scan.next(b']')?;
+        }
+        Some(entries)
+    }
+
+    fn item(&mut self, with_status: bool) -> Option<Item<'py>> {
+        let mut item = Item::default();
+        let mut more = self.scan.open(b'{', b'}')?;
+        while more {
+            match self.scan.key()? {
+                "id" if item.id.is_none() => item.id = Some(self.text()?),
+                "content" if item.content.is_none() => item.content = Some(self.text()?),
+                "status" if with_status && item.status.is_none() => item.status = Some(self.status()?),
+                _ => return None,
+            }
+            more = self.scan.next(b'}')?;
+        }
+        Some(item)
+    }
+
+    fn status(&mut self) -> Option<Status> {
+        Status::named(self.scan.string()?.as_bytes())
+    }
+
+    /// A string of more than white space.
+    fn text(&mut self) -> Option<Bound<'py, PyString>> {
+        let text = self.scan.string()?;
+        let is_blank = text.chars().all(|char| blank(char.into()));
+        if is_blank { None } else { string::new(self.py, &text).ok() }
+    }
+
+    fn string(&mut self) -> Option<Bound<'py, PyString>> {
+        string::new(self.py, &self.scan.string()?).ok()
+    }
+}
+
+/// What has been read of an item.
+#[derive(Default)]
+struct Item<'py> {
+    id: Option<Bound<'py, PyString>>,
+    content: Option<Bound<'py, PyString>>,
+    status: Option<Status>,
+}

@@ -1,0 +1,77 @@
+//! The text of a record's snapshot.
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::Record;
+use super::check::Status;
+use super::entries::{Entries, Entry};
+use crate::text::Buffer;
+use crate::text::buffer::Mark;
+use crate::text::escape::{LoneSurrogate, Unit, push_ascii, push_wide};
+use crate::value::bytes::push_plain;
+use crate::value::string::{self, Text};
+
+/// About how long the text of an item is.
+const ITEM: usize = 96;
+
+/// The compact JSON text of a record's snapshot.
+pub fn record<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyString>> {
+    let mut out = Buffer::with_capacity(ITEM * (record.work.len() + record.decisions.len() + 1));
+    out.push(br#"{"schemaVersion":1,"workItems":["#);
+    items(py, &mut out, &record.work, |out, status: Status| {
+        out.push(br#","status":""#);
+        out.push(status.name().as_bytes());
+        out.push(b"\"");
+    });
+    out.push(br#"],"decisions":["#);
+    items(py, &mut out, &record.decisions, |_, ()| ());
+    out.push(b"]");
+    if let Some(objective) = &record.objective {
+        out.push(br#","objective":"#);
+        quoted(&mut out, objective.bind(py));
+    }
+    out.push(b"}");
+    out.to_str(py, Mark::default(), out.mark())
+}
+
+fn items<S: Copy>(py: Python<'_>, out: &mut Buffer, entries: &Entries<S>, end: impl Fn(&mut Buffer, S)) {
+    for (index, Entry { id, content, status, .. }) in entries.iter().enumerate() {
+        out.push(if index == 0 { br#"{"id":"# } else { br#",{"id":"# });
+        quoted(out, id.bind(py));
+        out.push(br#","content":"#);
+        quoted(out, content.bind(py));
+        end(out, *status);
+        out.push(b"}");
+    }
+}
+
+/// Append a JSON string.
+fn quoted(out: &mut Buffer, text: &Bound<'_, PyString>) {
+    match string::text(text) {
+        Some(Text::Ascii(text)) if push_plain(&mut out.ascii, text, b"\"") => {}
+        Some(Text::Ascii(text)) => {
+            out.push(b"\"");
+            push_ascii(&mut out.ascii, text, None);
+            out.push(b"\"");
+        }
+        #[cfg(not(Py_LIMITED_API))]
+        Some(Text::Latin1(text)) => wide(out, text),
+        #[cfg(not(Py_LIMITED_API))]
+        Some(Text::Ucs2(text)) => wide(out, text),
+        #[cfg(not(Py_LIMITED_API))]
+        Some(Text::Ucs4(text)) => wide(out, text),
+        #[cfg(Py_LIMITED_API)]
+        Some(Text::Utf8(text)) => wide(out, &text.chars().map(u32::from).collect::<Vec<u32>>()),
+        #[cfg(Py_LIMITED_API)]
+        Some(Text::Broken) => {}
+        None => {}
+    }
+}
+
+fn wide<T: Unit>(out: &mut Buffer, text: &[T]) {
+    out.push(b"\"");
+    // A record holds no lone surrogate.
+    let _ = out.push_wide(|codes| push_wide(codes, text, None)).map_err(|LoneSurrogate| ());
+    out.push(b"\"");
+}
