@@ -251,7 +251,7 @@ def test_a_conflict_names_the_path_and_both_executions_and_the_later_merge_wins(
                 "root",
                 "late",
             )
-            assert str(report.error) == "data.cfg.a.b: changed by root and by its child late"
+            assert str(report.error) == "data.cfg.a.b: changed by root and by its child late; kept: the child's"
 
     asyncio.run(scenario())
 

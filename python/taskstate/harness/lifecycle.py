@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .. import core
-from ..errors import ConfigurationError, InvalidStateError, LifecycleError, MergeConflict
+from ..errors import AgentStateError, ConfigurationError, InvalidStateError, LifecycleError, MergeConflict
 from ..layer.context import ContextLayer, ExecutionContext, check_outcome
 from ..layer.functions import LayerFunction, alias
 from ..storage import MemoryStorage, StorageAdapter
@@ -28,6 +28,9 @@ from .states import States
 
 _held: ContextVar[frozenset[tuple[str, str]]] = ContextVar("taskstate_held", default=frozenset())
 """The states that this task's hooks have to themselves: waiting for one of them would wait for ever."""
+
+_CONFLICTS: dict[str, Literal["parent", "child"]] = {"conflicts": "child", "rejected": "parent"}
+"""Whose change was kept, by the field of an on_return that names the path."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +97,12 @@ class Lifecycle:
         self._by_slot = sorted(self.layers, key=lambda layer: layer.slot)
         self._hooks = {layer.id: find_hooks(layer) for layer in self.layers}
         self.tools = {
-            f"{layer.id}/{function.name}": (layer.id, function) for layer in self.layers for function in layer.functions
+            f"{layer.id}/{function.name}": (layer.id, function)
+            for layer in self.layers
+            for function in layer.functions
+            if function.for_model
         }
-        """The layers' functions by full name, each with the id of its layer."""
+        """The layers' functions that are the model's too, by full name, each with the id of its layer."""
         self._full_names = {alias(name): name for name in self.tools} | {name: name for name in self.tools}
         self._busy: dict[tuple[str, str], asyncio.Lock] = {}
         self._disabled: set[tuple[str, str]] = set()
@@ -133,7 +139,7 @@ class Lifecycle:
         try:
             try:
                 result = await hook(storage=storage, scope_key=storage.scope_key, ctx=ctx)
-            except InvalidStateError as error:
+            except (InvalidStateError, AgentStateError) as error:
                 if layer.on_init_error != "set_aside":
                     raise
                 await set_aside(storage)
@@ -226,9 +232,10 @@ class Lifecycle:
                     self.states.set(parent, layer, parent_state)
                 if returned.get("result") is not None:
                     result = returned["result"]
-                for path in returned.get("conflicts", ()):
-                    conflict = MergeConflict(path, parent.execution_id, child.execution_id)
-                    self.reporter.report(layer.id, "on_return", parent.execution_id, conflict)
+                for field, kept in _CONFLICTS.items():
+                    for path in returned.get(field, ()):
+                        conflict = MergeConflict(path, parent.execution_id, child.execution_id, kept)
+                        self.reporter.report(layer.id, "on_return", parent.execution_id, conflict)
         return result
 
     async def complete(self, ctx: ExecutionContext, outcome: str, *, log: Sequence[Any] = ()) -> None:

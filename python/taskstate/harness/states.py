@@ -113,6 +113,8 @@ class States:
     def _admit(self, layer: ContextLayer, state: JSON) -> JSON:
         if self._redact is not None:
             state = redact_value(core.clone(state, "", max_bytes=self._max_bytes), self._redact, layer.fixed_keys)
+            if layer.check is not None:
+                layer.check(state)
         elif not layer.pure:
             return core.clone(state, "", max_bytes=self._max_bytes)
         core.validate(state, "", max_bytes=self._max_bytes)

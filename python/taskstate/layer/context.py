@@ -63,9 +63,12 @@ class ContextLayer:
       `{"state": ...}`, where None clears the state and its record, or None for no change.
     - `on_spawn(parent_state, child_ctx)` gives `{"child_state": ...}`; None is no child state.
     - `on_return(parent_state, child_state, inherited, result, child_log, child_ctx)` (`inherited` is what the child
-      began with) gives `{"parent_state": ...}` and
-      optionally `"result"` (the child's result from here on) and `"conflicts"` (paths).
+      began with) gives `{"parent_state": ...}` and optionally `"result"` (the child's result from here on),
+      and the paths of what both sides changed: `"conflicts"` where the child's change was kept, `"rejected"` where not.
     - `dispose(state)` lets go of what the layer holds.
+
+    `check(state)` is no hook but a plain method that may raise for a state that couldn't be loaded again; it is
+    called for what redaction made of one.
 
     `slot` orders recall, spawn and return (lower first); `scope` says who shares the state. A hook
     that takes longer than its limit in `timeouts` (milliseconds; 0 or less for none) is given up;
@@ -86,6 +89,8 @@ class ContextLayer:
     on_return: Callable[..., Any] | None = None
     on_complete: Callable[..., Any] | None = None
     dispose: Callable[..., Any] | None = None
+
+    check: Callable[..., None] | None = None
 
     functions: Sequence[LayerFunction] = ()
     pure: ClassVar[bool] = False

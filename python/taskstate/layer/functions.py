@@ -41,6 +41,7 @@ class LayerFunction:
     `name` is the model's (`recordArtifact`), `attribute` the code's (`record_artifact`).
     `arguments` gives the pydantic model of the arguments; it is called when first needed.
     `apply(state, arguments, ctx)` is a plain function that never changes `state` in place.
+    `for_model` says whether it is one of the model's tools, too.
     """
 
     name: str
@@ -48,6 +49,7 @@ class LayerFunction:
     description: str
     arguments: Callable[[], type[BaseModel]]
     apply: Callable[[Any, Any, ExecutionContext], Change]
+    for_model: bool = True
 
     @cached_property
     def model(self) -> type[BaseModel]:

@@ -1,0 +1,106 @@
+"""The agent-state layer: objective, work items and decisions of a thread."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from .. import core
+from ..errors import ConfigurationError
+from ..record import AgentState, create_agent_state, restore_agent_state
+from ..record.merging import merge
+from ..record.render import render
+from ..storage import STATE, ScopedStorage
+from ..types import JSON, Message, Scope, Slot
+from .agent_functions import AGENT_STATE_FUNCTIONS
+from .context import BudgetOption, ContextLayer, InitErrorOption
+
+
+def agent_state_layer(
+    *,
+    count_tokens: core.CountTokens | None = None,
+    id: str = "agent-state",
+    name: str = "Agent State",
+    slot: int = Slot.SCRATCHPAD + 20,
+    scope: Scope = "thread",
+    budget: BudgetOption | None = None,
+    timeouts: Mapping[str, float] | None = None,
+    on_init_error: InitErrorOption = "raise",
+    role: str = "developer",
+) -> AgentStateLayer:
+    """A layer that keeps where a thread's declared work stands; its state is the snapshot of an AgentState.
+
+    The model reads it, adds work items and decisions and sets statuses by the layer's tools. Code has these and
+    the other methods of AgentState as async functions (`run.context["agent-state"].remove_work_item(id=...)`,
+    `.apply(operations=[...])`). Each change is durable when its call returns.
+
+    What a child added, removed and changed joins its parent's state when it returns, item by item. Where both sides
+    changed one item, the later merge wins; a new id that the parent gave to something else meanwhile stays the
+    parent's. Both go to diagnostics as MergeConflict.
+
+    `count_tokens` counts a text's tokens for the budget (default: UTF-16 code units / 4, rounded up);
+    `budget` is 100 to 800 tokens; `role` is that of the message that shows the block, which is there as soon
+    as something is recorded. The other options are those of ContextLayer. This library's own.
+    """
+    return AgentStateLayer(
+        id,
+        name=name,
+        slot=slot,
+        scope=scope,
+        budget={"min": 100, "max": 800} if budget is None else budget,
+        timeouts=timeouts,
+        on_init_error=on_init_error,
+        count_tokens=count_tokens,
+        role=role,
+    )
+
+
+class AgentStateLayer(ContextLayer):
+    """See `agent_state_layer`. Every hook but `init` is a plain function of its arguments."""
+
+    pure: ClassVar[bool] = True
+    fixed_keys: ClassVar[frozenset[str]] = frozenset(
+        {"schemaVersion", "workItems", "decisions", "objective", "id", "content", "status"}
+    )
+    functions = AGENT_STATE_FUNCTIONS
+
+    def __init__(self, id: str, *, count_tokens: core.CountTokens | None, role: str, **options: Any) -> None:
+        super().__init__(id, **options)
+        if not isinstance(role, str) or not role:
+            raise ConfigurationError(f"layer {id}: role is a str of at least one character")
+        if count_tokens is not None and not callable(count_tokens):
+            raise ConfigurationError(f"layer {id}: count_tokens can't be called")
+        self.count_tokens = count_tokens
+        self.role = role
+
+    def check(self, state: JSON) -> None:
+        """Raise AgentStateError for a state that couldn't be loaded again."""
+        restore_agent_state(state)
+
+    async def init(self, *, storage: ScopedStorage, **_: Any) -> dict[str, JSON]:
+        """Load the thread's state; what is no snapshot is refused."""
+        return {"state": _state_of(await storage.get(STATE)).snapshot()}
+
+    def recall(self, *, state: JSON, budget: float, **_: Any) -> dict[str, JSON] | None:
+        """One message with the block, within `budget` tokens; None where nothing is recorded."""
+        record = _state_of(state)
+        if not len(record) and not record.list_decisions() and record.objective is None:
+            return None
+        text, tokens = render(record, budget, self.count_tokens)
+        message: Message = {"role": self.role, "content": text}
+        return {"items": [message], "token_count": tokens}
+
+    def on_spawn(self, *, parent_state: JSON, **_: Any) -> dict[str, JSON]:
+        """A deep copy for the child."""
+        return {"child_state": core.clone(parent_state, "", max_bytes=sys.maxsize), "items": []}
+
+    def on_return(self, *, child_state: JSON, parent_state: JSON, inherited: JSON = None, **_: Any) -> dict[str, JSON]:
+        """Merge what the child added, removed and changed relative to `inherited`."""
+        sides = (_state_of(side).snapshot() for side in (parent_state, child_state, inherited))
+        merged = merge(*sides)
+        return {"parent_state": merged.snapshot, "conflicts": merged.conflicts, "rejected": merged.rejected}
+
+
+def _state_of(snapshot: JSON) -> AgentState:
+    return create_agent_state() if snapshot is None else restore_agent_state(snapshot)
