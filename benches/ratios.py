@@ -8,11 +8,15 @@ from importlib.metadata import version
 from typing import Any
 
 import copium
+import msgspec
 import orjson
 
 from taskstate import core
+from taskstate.core import _pure
+from taskstate.record import AgentState, render_agent_state, restore_agent_state, summarize_agent_state
 
 from . import floor
+from .records import ADAPTER, DECODER, SnapshotStruct, agent_state
 from .states import STATES, huge
 from .timing import Call, Timing, race
 
@@ -22,10 +26,12 @@ _INDENTED = orjson.OPT_INDENT_2
 def main() -> None:
     """Print every table."""
     print(f"CPython {platform.python_version()}, {platform.machine()}, core: {core.BACKEND}")
-    print(", ".join(f"{peer} {version(peer)}" for peer in ("orjson", "copium")))
+    print(", ".join(f"{peer} {version(peer)}" for peer in ("orjson", "copium", "msgspec", "pydantic")))
     print("Each ratio is the median of rounds timed by turns, with its quartiles. Lower is better for what is named.")
     large_dump = _clone_and_render()
     _budget_against_size(large_dump)
+    for items in (43, 1000):
+        _agent_state(items)
 
 
 def _clone_and_render() -> Call:
@@ -90,6 +96,50 @@ def _budget_against_size(large_dump: Call) -> None:
                 }
             ),
         )
+
+
+def _agent_state(items: int) -> None:
+    snapshot = agent_state(items)
+    text = orjson.dumps(snapshot)
+    state = restore_agent_state(snapshot)
+    work = snapshot["workItems"]
+    print(f"\nagent state of {items} work items: {len(text) / 1000:.1f} KB of JSON")
+    _show(
+        "restore, by peer",
+        race(
+            {
+                "msgspec.convert into Structs": lambda: msgspec.convert(snapshot, SnapshotStruct),
+                "pydantic validate_python": lambda: ADAPTER.validate_python(snapshot),
+                "restore_agent_state": lambda: restore_agent_state(snapshot),
+                "the pure twin": lambda: _pure.Record.restore(snapshot),
+            }
+        ),
+    )
+    _show(
+        "what a live record gives",
+        race(
+            {
+                "restore_agent_state": lambda: restore_agent_state(snapshot),
+                "summarize_agent_state": lambda: summarize_agent_state(state),
+                "[dict(item) for item in work items]": lambda: [dict(item) for item in work],
+                "snapshot()": state.snapshot,
+                "copy()": state.copy,
+                "render_agent_state, 800 tokens": lambda: render_agent_state(state, 800),
+            }
+        ),
+    )
+    _show(
+        "JSON text, by peer",
+        race(
+            {
+                "msgspec.json.decode into Structs": lambda: DECODER.decode(text),
+                "AgentState.from_json": lambda: AgentState.from_json(text),
+                "orjson.loads, then restore": lambda: restore_agent_state(orjson.loads(text)),
+                "orjson.dumps of the snapshot": lambda: orjson.dumps(snapshot),
+                "to_json()": state.to_json,
+            }
+        ),
+    )
 
 
 def _show(title: str, timings: dict[str, Timing]) -> None:

@@ -10,7 +10,7 @@ _WORDS = (
     "confirms that all parts are new and tested on site support is included for the first year payment due after "
     "acceptance no penalty clause was found see annex two for details total differs from the sum of items"
 ).split()
-_FOREIGN = (
+FOREIGN = (
     "Lieferzeit beträgt höchstens fünf Wochen — frei Haus",
     "見積書の合計金額は税抜きで表示されています",
     "Garantie prolongée à 36 mois, pièces et main-d'œuvre",
@@ -18,17 +18,17 @@ _FOREIGN = (
 )
 
 
-def _sentence(rng: random.Random, words: int) -> str:
+def sentence(rng: random.Random, words: int) -> str:
     return " ".join(rng.choice(_WORDS) for _ in range(words))
 
 
 def _document(rng: random.Random, number: int) -> dict[str, Any]:
     """The findings on one document: short strings for the most part, one summary, a few numbers and lists."""
-    summary = _sentence(rng, rng.randrange(12, 36)).capitalize() + "."
+    summary = sentence(rng, rng.randrange(12, 36)).capitalize() + "."
     if number % 5 == 3:
-        summary = f"{summary} {rng.choice(_FOREIGN)}"
+        summary = f"{summary} {rng.choice(FOREIGN)}"
     if number % 4 == 1:
-        summary = f'{summary}\nQuote: "{_sentence(rng, 5)}"'
+        summary = f'{summary}\nQuote: "{sentence(rng, 5)}"'
     return {
         "status": rng.choice(("done", "done", "done", "needs-review")),
         "supplier": f"Supplier {number:04d} Ltd",

@@ -75,7 +75,7 @@ def test_a_native_module_that_is_there_is_used(package: Path) -> None:
         ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("from taskstate.core import no_such_name", "ImportError: cannot import name 'no_such_name'"),
         ("raise RuntimeError('broken')", "RuntimeError: broken"),
-        ("clone = None", "ImportError: cannot import name 'check_state'"),
+        ("clone = None", "ImportError: cannot import name 'Record'"),
     ],
 )
 def test_a_broken_native_module_is_not_hidden(package: Path, source: str, error: str, wanted: str | None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
+from json import JSONEncoder
 from typing import Any
 
 from ..core.tokens import CountTokens, checked, estimate_tokens, longest_prefix, whole_tokens
@@ -13,6 +13,8 @@ from .types import AgentStateSnapshot
 
 _OPENING = "<agent_state>\n"
 _CLOSING = "\n</agent_state>"
+
+_quote = JSONEncoder(ensure_ascii=False).encode
 
 _UNFINISHED = ("in_progress", "blocked", "open")
 _LONGEST_TOKEN = 64
@@ -50,51 +52,54 @@ def render(snapshot: Any, budget: float, count_tokens: CountTokens | None = None
 def _within(snapshot: AgentStateSnapshot, tokens: int | None, count: CountTokens) -> str:
     if tokens is None:
         block = _Block(snapshot, None)
-        return block.text(len(block.lines))
+        return block.text(len(block))
     if _characters(snapshot) <= _LONGEST_TOKEN * tokens:
         block = _Block(snapshot, None)
-        whole = block.text(len(block.lines))
+        whole = block.text(len(block))
         if count(whole) <= tokens:
             return whole
     # An eighth of the budget at four characters a token, so that no text crowds out all others.
     block = _Block(snapshot, max(_SHORTEST_CUT, tokens // 2))
-    shown, over, probe = -1, len(block.lines) + 1, min(8, len(block.lines))
+    shown, over, probe = -1, len(block) + 1, min(8, len(block))
     while over - shown > 1:
         if count(block.text(probe)) <= tokens:
             shown = probe
         else:
             over = probe
         grown = 2 * max(shown, 1)
-        probe = min(grown, len(block.lines)) if over > len(block.lines) else (shown + over) // 2
+        probe = min(grown, len(block)) if over > len(block) else (shown + over) // 2
     if shown >= 0:
         return block.text(shown)
     return longest_prefix(block.text(0).removesuffix(_CLOSING), _CLOSING, tokens, count) + _CLOSING
 
 
 class _Block:
-    """The lines of a block in the order of their importance, with long texts cut to `cut` characters."""
+    """The entries of a block in the order of their importance, with long texts cut to `cut` characters."""
 
     def __init__(self, snapshot: AgentStateSnapshot, cut: int | None) -> None:
         self._cut = cut
         work = snapshot["workItems"]
         by_status = {status: [item for item in work if item["status"] == status] for status in (*_UNFINISHED, "done")}
-        unfinished = [item for status in _UNFINISHED for item in by_status[status]]
-        objective = [snapshot["objective"]] if "objective" in snapshot else []
         self._groups: list[tuple[str, Sequence[Any]]] = [
-            ("objective", objective),
-            ("unfinished work item", unfinished),
+            ("objective", [snapshot["objective"]] if "objective" in snapshot else []),
+            ("unfinished work item", [item for status in _UNFINISHED for item in by_status[status]]),
             ("decision", snapshot["decisions"]),
             ("finished work item", by_status["done"]),
         ]
-        self.lines = [(group, entry) for group, entries in self._groups for entry in entries]
+        self._entries = [(group, entry) for group, entries in self._groups for entry in entries]
+        self._lines: list[str] = []
         statuses = ", ".join(f"{len(items)} {status}" for status, items in by_status.items() if items)
         counted = f"{len(work)} ({statuses})" if work else "0"
         self._totals = f"Work items: {counted}. Decisions: {len(snapshot['decisions'])}."
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def text(self, shown: int) -> str:
-        """The block with the first `shown` lines."""
-        lines = [self._totals, *self._left_out(shown), *self._shown(shown)]
-        return _OPENING + "\n".join(lines) + _CLOSING
+        """The block with the first `shown` entries."""
+        for group, entry in self._entries[len(self._lines) : shown]:
+            self._lines.append(self._line(group, entry))
+        return _OPENING + "\n".join([self._totals, *self._left_out(shown), *self._lines[:shown]]) + _CLOSING
 
     def _left_out(self, shown: int) -> Iterator[str]:
         parts = []
@@ -106,20 +111,16 @@ class _Block:
         if parts:
             yield f"Not shown here: {', '.join(parts)}."
 
-    def _shown(self, shown: int) -> Iterator[str]:
-        for group, entry in self.lines[:shown]:
-            if group == "objective":
-                yield f"Objective: {self._quoted(entry)}"
-            else:
-                kind = entry.get("status", group)
-                yield f"- [{kind}] {self._quoted(entry['id'])}: {self._quoted(entry['content'])}"
+    def _line(self, group: str, entry: Any) -> str:
+        if group == "objective":
+            return f"Objective: {self._quoted(entry)}"
+        return f"- [{entry.get('status', group)}] {self._quoted(entry['id'])}: {self._quoted(entry['content'])}"
 
     def _quoted(self, text: str) -> str:
         """A text as a JSON string that can't close the block, and how much of it is left out."""
-        whole = self._cut is None or len(text) <= self._cut + _NOT_WORTH_A_CUT
-        shown = text if whole else text[: self._cut]
-        quoted = json.dumps(shown, ensure_ascii=False).replace("</agent_state", "<\\/agent_state")
-        return quoted if whole else f"{quoted} (+{len(text) - len(shown)} characters)"
+        cut = len(text) if self._cut is None or len(text) <= self._cut + _NOT_WORTH_A_CUT else self._cut
+        quoted = _quote(text[:cut]).replace("</agent_state", "<\\/agent_state")
+        return quoted if cut == len(text) else f"{quoted} (+{len(text) - cut} characters)"
 
 
 def _characters(snapshot: AgentStateSnapshot) -> int:

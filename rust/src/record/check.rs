@@ -5,7 +5,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::place::{Checked, Place};
 use crate::value::raw::{self, Type};
-use crate::value::string::{self, Text, utf8_size};
+use crate::value::string::{self, Text};
 
 pub const SCHEMA_VERSION: i64 = 1;
 
@@ -18,25 +18,11 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Self; 4] = [Self::Open, Self::InProgress, Self::Blocked, Self::Done];
+    pub const ALL: [(&'static str, Self); 4] =
+        [("open", Self::Open), ("in_progress", Self::InProgress), ("blocked", Self::Blocked), ("done", Self::Done)];
 
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::InProgress => "in_progress",
-            Self::Blocked => "blocked",
-            Self::Done => "done",
-        }
-    }
-
-    pub fn named(name: &[u8]) -> Option<Self> {
-        match name {
-            b"open" => Some(Self::Open),
-            b"in_progress" => Some(Self::InProgress),
-            b"blocked" => Some(Self::Blocked),
-            b"done" => Some(Self::Done),
-            _ => None,
-        }
+    fn named(name: &[u8]) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, status)| *status)
     }
 }
 
@@ -45,22 +31,29 @@ type Field<'py> = Option<Bound<'py, PyAny>>;
 /// An id or a content: a `str` of more than white space, without lone surrogates.
 #[inline]
 pub fn text<'py>(value: Field<'py>, place: Place<'_, 'py>, field: &str) -> Checked<Bound<'py, PyString>> {
-    let value = plain_str(value, place, field)?;
-    if is_blank(string::text(&value)) {
-        return Err(place.invalid(Some(field), "blank", None));
-    }
-    Ok(value)
+    checked(value, place, field, is_blank)
 }
 
 /// A `str` without lone surrogates.
-#[inline]
 pub fn plain_str<'py>(value: Field<'py>, place: Place<'_, 'py>, field: &str) -> Checked<Bound<'py, PyString>> {
+    checked(value, place, field, |_| false)
+}
+
+#[inline]
+fn checked<'py>(
+    value: Field<'py>,
+    place: Place<'_, 'py>,
+    field: &str,
+    is_blank: impl Fn(Text<'_>) -> bool,
+) -> Checked<Bound<'py, PyString>> {
     let Some(value) = value else { return Err(place.invalid(Some(field), "missing", None)) };
-    match value.cast_into_exact::<PyString>() {
-        Ok(text) if utf8_size(&text).is_some() => Ok(text),
-        Ok(_) => Err(place.invalid(Some(field), "surrogate", None)),
-        Err(other) => Err(place.invalid(Some(field), "a str", Some(&other.into_inner()))),
+    match string::text(&value) {
+        None => return Err(place.invalid(Some(field), "a str", Some(&value))),
+        Some(text) if string::is_broken(text) => return Err(place.invalid(Some(field), "surrogate", None)),
+        Some(text) if is_blank(text) => return Err(place.invalid(Some(field), "blank", None)),
+        Some(_) => {}
     }
+    Ok(value.cast_into_exact().map_err(PyErr::from)?)
 }
 
 #[inline]
@@ -118,20 +111,19 @@ pub fn fields(value: &Bound<'_, PyDict>, fields: &[&str], place: Place<'_, '_>) 
 
 /// Whether a text consists of white space as ECMAScript knows it, or is empty.
 #[inline]
-pub fn is_blank(text: Option<Text<'_>>) -> bool {
+fn is_blank(text: Text<'_>) -> bool {
     match text {
-        Some(Text::Ascii(text)) => text.iter().all(|byte| blank((*byte).into())),
+        Text::Ascii(text) => text.iter().all(|byte| blank((*byte).into())),
         #[cfg(not(Py_LIMITED_API))]
-        Some(Text::Latin1(text)) => text.iter().all(|byte| blank((*byte).into())),
+        Text::Latin1(text) => text.iter().all(|byte| blank((*byte).into())),
         #[cfg(not(Py_LIMITED_API))]
-        Some(Text::Ucs2(text)) => text.iter().all(|code| blank((*code).into())),
+        Text::Ucs2(text) => text.iter().all(|code| blank((*code).into())),
         #[cfg(not(Py_LIMITED_API))]
-        Some(Text::Ucs4(text)) => text.iter().all(|code| blank(*code)),
+        Text::Ucs4(text) => text.iter().all(|code| blank(*code)),
         #[cfg(Py_LIMITED_API)]
-        Some(Text::Utf8(text)) => text.chars().all(|char| blank(char.into())),
+        Text::Utf8(text) => text.chars().all(|char| blank(char.into())),
         #[cfg(Py_LIMITED_API)]
-        Some(Text::Broken) => false,
-        None => false,
+        Text::Broken => false,
     }
 }
 

@@ -90,8 +90,8 @@ impl Record {
             counts[entry.status as usize] += 1;
         }
         let summary = PyDict::new(py);
-        for status in Status::ALL {
-            summary.set_item(status.name(), counts[status as usize])?;
+        for (name, status) in Status::ALL {
+            summary.set_item(name, counts[status as usize])?;
         }
         summary.set_item("total", self.work.len())?;
         Ok(summary)
@@ -212,7 +212,7 @@ fn list<'py, S: Copy>(
 fn work_item<'py>(py: Python<'py>, entry: &Entry<Status>) -> PyResult<Bound<'py, PyDict>> {
     static TEMPLATES: PyOnceLock<[Py<PyDict>; Status::ALL.len()]> = PyOnceLock::new();
     let templates = TEMPLATES.get_or_try_init(py, || {
-        let [open, in_progress, blocked, done] = Status::ALL.map(|status| template(py, Some(status)));
+        let [open, in_progress, blocked, done] = Status::ALL.map(|(name, _)| template(py, Some(name)));
         PyResult::Ok([open?, in_progress?, blocked?, done?])
     })?;
     filled(templates[entry.status as usize].bind(py), entry)
@@ -223,12 +223,12 @@ fn decision<'py>(py: Python<'py>, entry: &Entry<()>) -> PyResult<Bound<'py, PyDi
     filled(TEMPLATE.get_or_try_init(py, || template(py, None))?.bind(py), entry)
 }
 
-fn template(py: Python<'_>, status: Option<Status>) -> PyResult<Py<PyDict>> {
+fn template(py: Python<'_>, status: Option<&str>) -> PyResult<Py<PyDict>> {
     let template = PyDict::new(py);
     template.set_item(intern!(py, "id"), "")?;
     template.set_item(intern!(py, "content"), "")?;
     if let Some(status) = status {
-        template.set_item(intern!(py, "status"), status.name())?;
+        template.set_item(intern!(py, "status"), status)?;
     }
     Ok(template.unbind())
 }

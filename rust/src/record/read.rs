@@ -8,8 +8,30 @@ use super::Record;
 use super::check::{Status, blank};
 use super::entries::Entries;
 use super::scan::Scanner;
-use crate::value::string::{self, Text, utf8_size};
+use crate::value::string::{self, Text};
 
+#[derive(Clone, Copy)]
+enum TopField {
+    Version,
+    Work,
+    Decisions,
+    Objective,
+}
+
+#[derive(Clone, Copy)]
+enum Field {
+    Id,
+    Content,
+    Status,
+}
+
+const TOP_FIELDS: [(&str, TopField); 4] = [
+    ("schemaVersion", TopField::Version),
+    ("workItems", TopField::Work),
+    ("decisions", TopField::Decisions),
+    ("objective", TopField::Objective),
+];
+const FIELDS: [(&str, Field); 3] = [("id", Field::Id), ("content", Field::Content), ("status", Field::Status)];
 /// About how long the text of an item is.
 const ITEM: usize = 96;
 
@@ -22,7 +44,7 @@ pub fn record(text: &Bound<'_, PyAny>) -> PyResult<Option<Record>> {
     let bytes = match (string::text(text), text.cast_exact::<PyBytes>()) {
         (Some(Text::Ascii(ascii)), _) => ascii,
         (_, Ok(bytes)) => bytes.as_bytes(),
-        (Some(_), _) if utf8_size(text).is_some() => {
+        (Some(wide), _) if !string::is_broken(wide) => {
             encoded = text.call_method0(intern!(py, "encode"))?.cast_into::<PyBytes>()?;
             encoded.as_bytes()
         }
@@ -41,14 +63,14 @@ impl<'py> Reader<'_, 'py> {
         let (mut version, mut work, mut decisions, mut objective) = (false, None, None, None);
         let mut more = self.scan.open(b'{', b'}')?;
         while more {
-            match self.scan.key()? {
-                "schemaVersion" if !version => {
+            match self.scan.key(&TOP_FIELDS)? {
+                TopField::Version if !version => {
                     self.scan.take(b'1')?;
                     version = true;
                 }
-                "workItems" if work.is_none() => work = Some(self.entries(true, |item| item.status)?),
-                "decisions" if decisions.is_none() => decisions = Some(self.entries(false, |_| Some(()))?),
-                "objective" if objective.is_none() => objective = Some(self.string()?.unbind()),
+                TopField::Work if work.is_none() => work = Some(self.entries(true, |item| item.status)?),
+                TopField::Decisions if decisions.is_none() => decisions = Some(self.entries(false, |_| Some(()))?),
+                TopField::Objective if objective.is_none() => objective = Some(self.string()?.unbind()),
                 _ => return None,
             }
             more = self.scan.next(b'}')?;
@@ -80,19 +102,17 @@ impl<'py> Reader<'_, 'py> {
         let mut item = Item::default();
         let mut more = self.scan.open(b'{', b'}')?;
         while more {
-            match self.scan.key()? {
-                "id" if item.id.is_none() => item.id = Some(self.text()?),
-                "content" if item.content.is_none() => item.content = Some(self.text()?),
-                "status" if with_status && item.status.is_none() => item.status = Some(self.status()?),
+            match self.scan.key(&FIELDS)? {
+                Field::Id if item.id.is_none() => item.id = Some(self.text()?),
+                Field::Content if item.content.is_none() => item.content = Some(self.text()?),
+                Field::Status if with_status && item.status.is_none() => {
+                    item.status = Some(self.scan.word(&Status::ALL)?);
+                }
                 _ => return None,
             }
             more = self.scan.next(b'}')?;
         }
         Some(item)
-    }
-
-    fn status(&mut self) -> Option<Status> {
-        Status::named(self.scan.string()?.as_bytes())
     }
 
     /// A string of more than white space.

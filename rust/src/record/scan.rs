@@ -39,12 +39,23 @@ impl<'a> Scanner<'a> {
         if byte == b',' { Some(true) } else { (byte == closing).then_some(false) }
     }
 
-    /// The key of the next entry, without escapes.
+    /// What the key of the next entry means.
     #[inline]
-    pub fn key(&mut self) -> Option<&'a str> {
-        let Cow::Borrowed(key) = self.string()? else { return None };
+    pub fn key<T: Copy, const N: usize>(&mut self, meanings: &[(&str, T); N]) -> Option<T> {
+        let meaning = self.word(meanings)?;
         self.take(b':')?;
-        Some(key)
+        Some(meaning)
+    }
+
+    /// What a string means that is one of a few, written without escapes.
+    #[inline]
+    pub fn word<T: Copy, const N: usize>(&mut self, meanings: &[(&str, T); N]) -> Option<T> {
+        self.take(b'"')?;
+        let rest = &self.text.as_bytes()[self.at..];
+        let is_next = |word: &str| rest.starts_with(word.as_bytes()) && rest.get(word.len()) == Some(&b'"');
+        let (word, meaning) = meanings.iter().find(|(word, _)| is_next(word))?;
+        self.at += word.len() + 1;
+        Some(*meaning)
     }
 
     #[inline]
@@ -60,15 +71,17 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The string that began at `start`, from its first backslash on.
-    #[cold]
+    /// The string that began at `start`, from the character behind its first backslash on.
+    #[inline(never)]
     fn escaped(&mut self, start: usize) -> Option<Cow<'a, str>> {
         loop {
-            // The character behind a backslash ends nothing; one of several bytes ends nothing anyway.
-            self.at += 1;
-            self.at += self.text.as_bytes().get(self.at..)?.iter().position(|byte| matches!(byte, b'"' | b'\\'))? + 1;
-            if self.text.as_bytes()[self.at - 1] == b'"' {
-                return serde_json::from_str(&self.text[start - 1..self.at]).ok().map(Cow::Owned);
+            // What a backslash escapes ends nothing.
+            let end = self.at + 1 + plain_prefix(self.text.as_bytes().get(self.at + 1..)?);
+            self.at = end + 1;
+            match self.text.as_bytes().get(end)? {
+                b'"' => return serde_json::from_str(&self.text[start - 1..=end]).ok().map(Cow::Owned),
+                b'\\' => {}
+                _ => return None,
             }
         }
     }
@@ -98,24 +111,24 @@ impl<'a> Scanner<'a> {
 /// How many bytes from the start stand for themselves in a JSON string: no quote, backslash or control character.
 #[inline]
 fn plain_prefix(text: &[u8]) -> usize {
-    let mut done = 0;
-    while let Some(word) = text[done..].first_chunk() {
+    let (words, rest) = text.as_chunks();
+    for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         let ends = below(word, 0x20) | below(word ^ (ONES * 0x22), 1) | below(word ^ (ONES * 0x5C), 1);
+        let ends = ends & !word & (ONES * 0x80);
         if ends != 0 {
-            return done + (ends.trailing_zeros() / 8) as usize;
+            return 8 * index + (ends.trailing_zeros() / 8) as usize;
         }
-        done += 8;
     }
-    let rest = &text[done..];
-    done + rest.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\')).unwrap_or(rest.len())
+    let ends = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+    8 * words.len() + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
 const ONES: u64 = u64::MAX / 255;
 
-/// The high bit of each byte that is below a limit, which is at most 128. The lowest bit is right; others may be
-/// wrong, for a subtraction borrows from the next byte.
+/// Sets the high bit of each byte that is below a limit, and of those from 128 on. The lowest one set is right;
+/// others may be wrong, for a subtraction borrows from the next byte.
 #[inline]
 fn below(word: u64, limit: u64) -> u64 {
-    word.wrapping_sub(ONES * limit) & !word & (ONES * 0x80)
+    word.wrapping_sub(ONES * limit)
 }

@@ -21,7 +21,7 @@ pub fn record<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PySt
     out.push(br#"{"schemaVersion":1,"workItems":["#);
     items(py, &mut out, &record.work, |out, status: Status| {
         out.push(br#","status":""#);
-        out.push(status.name().as_bytes());
+        out.push(Status::ALL[status as usize].0.as_bytes());
         out.push(b"\"");
     });
     out.push(br#"],"decisions":["#);

@@ -1,0 +1,1 @@
+"""The speed of `taskstate.record`."""
