@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-QUICKSTART = ROOT / "examples" / "quickstart.py"
 
 
-def run(*arguments: str) -> str:
-    command = [sys.executable, str(QUICKSTART), *arguments]
+def run(*arguments: str, example: str = "quickstart") -> str:
+    command = [sys.executable, str(ROOT / "examples" / f"{example}.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -33,6 +32,22 @@ def test_a_second_run_of_the_quickstart_begins_with_what_the_first_one_left(tmp_
     assert all(text in shown for text in ('"verdict"', '"out/report.md"', '"done/p3": true', '"from the helper"'))
     assert "2 checkpoints" in first
     assert "4 checkpoints" in second
+
+
+def test_the_agent_state_example_runs_without_arguments() -> None:
+    output = run(example="agent_state")
+    assert "Summary: {'open': 1, 'in_progress': 1, 'blocked': 1, 'done': 1, 'total': 4}" in output
+    assert "  copy: open -> in_progress" in output
+    assert '- [blocked] "cleanup": "Drop the old table"' in output
+
+
+def test_a_second_run_of_the_agent_state_example_begins_where_the_first_one_left_off(tmp_path: Path) -> None:
+    outputs = [run(str(tmp_path / "agent.db"), example="agent_state") for _ in range(4)]
+    assert "This run did 'schema'; 2 more to do." in outputs[0]
+    assert "This run did 'copy'; 1 more to do." in outputs[1]
+    assert "This run did 'switch'; 0 more to do." in outputs[2]
+    assert "Nothing is left to do." in outputs[3]
+    assert "Work items: 3 (3 done)." in outputs[3]
 
 
 def test_the_code_in_the_readme_runs(tmp_path: Path) -> None:

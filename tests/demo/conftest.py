@@ -1,16 +1,23 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from taskstate.demo.review import Job, layers
+from taskstate.harness import Execution, Harness
+from taskstate.record import AgentState, restore_agent_state
+from taskstate.storage import SQLiteStorage
 
 PROPOSALS = Path(__file__).resolve().parents[2] / "examples" / "supplier_review" / "proposals"
 
@@ -66,6 +73,45 @@ class Desk:
     def extract_file(self, name: str) -> Path:
         (path,) = (self.out / "extracts").glob(f"{name}.*.extract.json")
         return path
+
+    @property
+    def job(self) -> Job:
+        return Job(self.folder, self.out, self.out / "state.db")
+
+    def stored(self) -> dict[str, Any]:
+        """What the layers hold, read as another program would."""
+
+        async def read() -> dict[str, Any]:
+            async with Harness(storage=SQLiteStorage(self.job.state), layers=layers()) as harness:
+                return dict(await harness.threads.read(self.job.thread_id))
+
+        return asyncio.run(read())
+
+    def data(self) -> dict[str, Any]:
+        """What the task state has as evidence."""
+        return dict(self.stored()["task-state"]["data"])
+
+    def work(self) -> AgentState:
+        """Where the work stands, as it was declared last."""
+        return restore_agent_state(self.stored()["agent-state"])
+
+    def statuses(self) -> dict[str, str]:
+        return {item["id"].removeprefix("extract:"): item["status"] for item in self.work().list_work_items()}
+
+    def decisions(self) -> dict[str, str]:
+        return {each["id"].removeprefix("extract:"): each["content"] for each in self.work().list_decisions()}
+
+    def meddle(self, change: Callable[[Execution], Awaitable[None]]) -> None:
+        """Change what is stored behind the back of the review."""
+
+        async def run() -> None:
+            async with (
+                Harness(storage=SQLiteStorage(self.job.state), layers=layers()) as harness,
+                harness.execution(thread_id=self.job.thread_id) as execution,
+            ):
+                await change(execution)
+
+        asyncio.run(run())
 
 
 @pytest.fixture

@@ -28,44 +28,59 @@ STORED = to_bytes(extract(NOW))
 def entry(source: Source = NOW, **changes: Any) -> dict[str, Any]:
     stored = to_bytes(extract(source))
     return {
-        "status": "checked", "source": source.sha256, "artifact": digest(stored), "criteria_version": 1, **changes
+        "source": source.sha256, "artifact": digest(stored), "criteria_version": 1, **changes
     }  # fmt: skip
 
 
 def test_recorded_and_unchanged_is_kept() -> None:
-    decision = assess(NOW, entry(), STORED)
-    assert (decision.step, decision.extract) == ("keep", extract(NOW))
+    verdict = assess(NOW, entry(), STORED)
+    assert (verdict.step, verdict.extract) == ("keep", extract(NOW))
 
 
 def test_never_read_is_extracted() -> None:
     assert assess(NOW, None, None).step == "extract"
 
 
-@pytest.mark.parametrize(
-    "recorded", [None, {"status": "extracting", "source": NOW.sha256}, entry(status="source gone")]
-)
+@pytest.mark.parametrize("recorded", [None, "nonsense", {}, {"source": NOW.sha256}])
 def test_on_disk_but_not_recorded_is_validated_and_attached(recorded: Any) -> None:
-    decision = assess(NOW, recorded, STORED)
-    assert (decision.step, decision.extract) == ("attach", extract(NOW))
+    verdict = assess(NOW, recorded, STORED, "in_progress")
+    assert (verdict.step, verdict.extract) == ("attach", extract(NOW))
 
 
-def test_an_intention_to_extract_is_no_evidence() -> None:
-    decision = assess(NOW, {"status": "extracting", "source": NOW.sha256}, None)
-    assert (decision.step, decision.reason) == ("extract", "begun, but no extract is there")
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        ("in_progress", "begun, but no extract is there"),
+        ("done", "said to be done, but nothing is recorded"),
+        ("blocked", "not read before"),
+        ("open", "not read before"),
+        (None, "not read before"),
+    ],
+)
+def test_a_declared_status_is_no_evidence(declared: Any, reason: str) -> None:
+    verdict = assess(NOW, None, None, declared)
+    assert (verdict.step, verdict.reason) == ("extract", reason)
+
+
+@pytest.mark.parametrize("declared", ["open", "in_progress", "blocked", "done", None])
+def test_evidence_counts_whatever_is_declared(declared: Any) -> None:
+    assert assess(NOW, entry(), STORED, declared).step == "keep"
+    assert assess(NOW, entry(), STORED[:-1], declared).step == "extract"
+    assert assess(NOW, entry(BEFORE), None, declared).step == "extract"
 
 
 @pytest.mark.parametrize(
     "stored", [b"", b"{", STORED[:-20], b"[]", b"[" * 100_000, b"\xff\xfe", to_bytes(extract(BEFORE))]
 )
 def test_an_unrecorded_file_that_fails_its_check_is_not_accepted(stored: bytes) -> None:
-    decision = assess(NOW, None, stored)
-    assert decision.step == "extract"
-    assert decision.reason.startswith("an unrecorded extract fails its check: ")
+    verdict = assess(NOW, None, stored)
+    assert verdict.step == "extract"
+    assert verdict.reason.startswith("an unrecorded extract fails its check: ")
 
 
 def test_a_matching_hash_says_nothing_about_a_source_that_moved_on() -> None:
-    decision = assess(NOW, entry(BEFORE), None)
-    assert (decision.step, decision.reason) == ("extract", "its source has changed since")
+    verdict = assess(NOW, entry(BEFORE), None)
+    assert (verdict.step, verdict.reason) == ("extract", "its source has changed since")
 
 
 def test_a_changed_source_whose_new_extract_is_there_already_is_attached() -> None:

@@ -14,8 +14,8 @@ from taskstate.demo.documents import (
     display_name,
     list_folder,
     read_document,
+    read_folder,
 )
-from taskstate.demo.review import read_folder
 
 pytestmark = pytest.mark.once
 
@@ -121,6 +121,8 @@ def test_what_was_left_out_is_told_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
     (tmp_path / "b.bin").write_bytes(b"\0")
     (tmp_path / "c.txt").write_bytes(b"")
-    sources, left_out = read_folder(tmp_path)
-    assert [source.name for source in sources] == ["a.txt"]
-    assert left_out == [("b.bin", "not text (binary data)"), ("c.txt", "empty")]
+    (tmp_path / "d.txt").symlink_to("a.txt")
+    folder = read_folder(tmp_path)
+    assert [source.name for source in folder.sources] == ["a.txt"]
+    assert folder.unreadable == (("b.bin", "not text (binary data)"), ("c.txt", "empty"))
+    assert folder.left_out == (("d.txt", "link to a.txt in the same folder"), *folder.unreadable)

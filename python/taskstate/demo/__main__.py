@@ -16,8 +16,8 @@ from pathlib import Path
 from taskstate.errors import TaskStateError
 
 from .compare import COLUMNS, tables
-from .documents import FolderError, list_folder
-from .review import Job, Outcome, forget, read_folder, review
+from .documents import FolderError, list_folder, read_folder
+from .review import Job, Outcome, forget, review
 
 OK, FAILED, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 CRASH_AFTER = 3
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return FAILED
-        print(f"The review can't go on: {error}", file=sys.stderr)
+        print("The review can't go on:", "; ".join([str(error), *getattr(error, "__notes__", ())]), file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--out", type=Path, help="where extracts and comparison go (default: in ./taskstate-review)")
     place.add_argument("--temporary", action="store_true", help="they go to a new temporary folder")
-    parser.add_argument("--state", type=Path, help="the SQLite file of the task state (default: state.db in --out)")
+    parser.add_argument("--state", type=Path, help="the SQLite file of the states (default: state.db in --out)")
     parser.add_argument("--fresh", action="store_true", help="forget what is recorded of this folder and start over")
     parser.add_argument("--no-crash", action="store_true", help="don't kill the process on the way")
     parser.add_argument("--limit", type=int, default=LIMIT, metavar="N", help=f"most documents (default: {LIMIT})")
@@ -93,8 +93,9 @@ def _job(options: argparse.Namespace) -> Job:
 
 def _supervise(job: Job, *, fresh: bool, crash: bool, limit: int) -> int:
     """Check the folder, then run the work in a process of its own; start it once more if it is killed."""
-    sources, left_out = read_folder(job.folder)
-    for name, reason in left_out:
+    folder = read_folder(job.folder)
+    sources = folder.sources
+    for name, reason in folder.left_out:
         say(f"Left out: {name}: {reason}")
     for source in sources:
         for note in source.notes:
@@ -149,7 +150,7 @@ def _show(job: Job, outcome: Outcome) -> None:
     found = sum(len(extract["contradictions"]) for extract in outcome.extracts)
     gaps = sum(len(extract["missing"]) for extract in outcome.extracts)
     say(f"\n(!) contradictions: {found}; not stated or left open: {gaps}. Each with its line in the file above.\n")
-    say(outcome.block)
+    say(outcome.blocks)
 
 
 if __name__ == "__main__":

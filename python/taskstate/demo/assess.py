@@ -6,19 +6,20 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from taskstate.types import WorkItemStatus
+
 from .artifacts import digest
 from .documents import Source
 from .extract import faults_of
 from .findings import CRITERIA_VERSION
 
-CHECKED, EXTRACTING, GONE = "checked", "extracting", "source gone"
-"""Status of a recorded extract. Only the first is evidence; `extracting` says what was meant to be done."""
+NEW = "not read before"
 
 Step: TypeAlias = Literal["keep", "attach", "extract"]
 
 
 @dataclass(frozen=True)
-class Decision:
+class Verdict:
     """What to do about a document and why; `extract` holds the extract that is there, if it can be used."""
 
     step: Step
@@ -26,39 +27,38 @@ class Decision:
     extract: dict[str, Any] | None = None
 
 
-def assess(source: Source, entry: Any, stored: bytes | None) -> Decision:
+def assess(source: Source, entry: Any, stored: bytes | None, declared: WorkItemStatus | None = None) -> Verdict:
     """Compare a document as it is now with what is recorded of it and with the artifact on the disk.
 
-    `entry` is the recorded data or None, `stored` the bytes where the extract of this version belongs.
+    `entry` is the recorded data or None, `stored` the bytes where the extract of this version belongs. `declared`,
+    the status of its work item, is no evidence: it only helps to say what happened.
     """
-    recorded = entry if isinstance(entry, dict) and entry.get("status") == CHECKED else None
-    current = (
+    recorded = entry if isinstance(entry, dict) else None
+    if (
         recorded is not None
         and recorded.get("source") == source.sha256
         and recorded.get("criteria_version") == CRITERIA_VERSION
-    )
-    if recorded is not None and current:
+    ):
         if stored is None:
-            return Decision("extract", "recorded, but its extract is gone")
+            return Verdict("extract", "recorded, but its extract is gone")
         if digest(stored) != recorded.get("artifact"):
-            return Decision("extract", "recorded, but its extract is no longer the one that was recorded")
-        return Decision("keep", "recorded; source and extract match their hashes", json.loads(stored))
+            return Verdict("extract", "recorded, but its extract is no longer the one that was recorded")
+        return Verdict("keep", "recorded; source and extract match their hashes", json.loads(stored))
     if stored is not None:
         return _unrecorded(source, stored)
     if recorded is None:
-        return Decision(
-            "extract", "not read before" if not isinstance(entry, dict) else "begun, but no extract is there"
-        )
+        reasons = {"in_progress": "begun, but no extract is there", "done": "said to be done, but nothing is recorded"}
+        return Verdict("extract", reasons.get(declared or "", NEW))
     if recorded.get("source") != source.sha256:
-        return Decision("extract", "its source has changed since")
-    return Decision("extract", "the criteria have changed since")
+        return Verdict("extract", "its source has changed since")
+    return Verdict("extract", "the criteria have changed since")
 
 
-def _unrecorded(source: Source, stored: bytes) -> Decision:
+def _unrecorded(source: Source, stored: bytes) -> Verdict:
     value, faults = validated(source, stored)
     if faults:
-        return Decision("extract", f"an unrecorded extract fails its check: {faults[0]}")
-    return Decision("attach", "on disk but not recorded; it passes its check against the source", value)
+        return Verdict("extract", f"an unrecorded extract fails its check: {faults[0]}")
+    return Verdict("attach", "on disk but not recorded; it passes its check against the source", value)
 
 
 def validated(source: Source, stored: bytes) -> tuple[dict[str, Any] | None, list[str]]:

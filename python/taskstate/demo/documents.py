@@ -45,6 +45,33 @@ class Listing:
     left_out: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True)
+class Folder:
+    """The documents of a folder in order; those that can't be read, and what else was left out, with the reasons."""
+
+    sources: tuple[Source, ...]
+    unreadable: tuple[tuple[str, str], ...]
+    others: tuple[tuple[str, str], ...]
+
+    @property
+    def left_out(self) -> tuple[tuple[str, str], ...]:
+        """All that is not reviewed."""
+        return self.others + self.unreadable
+
+
+def read_folder(folder: Path) -> Folder:
+    """Read the documents of a folder. Raises FolderError."""
+    listing = list_folder(folder)
+    sources: list[Source] = []
+    unreadable: list[tuple[str, str]] = []
+    for path in listing.paths:
+        try:
+            sources.append(read_document(path))
+        except UnreadableError as reason:
+            unreadable.append((display_name(path), str(reason)))
+    return Folder(tuple(sources), tuple(unreadable), listing.left_out)
+
+
 def display_name(path: Path) -> str:
     """The file name as text that can be stored and printed: undecodable bytes and controls are escaped."""
     text = os.fsencode(path.name).decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""The agent: extract one document after another, record each in the task state, compare them at the end."""
+"""The agent: extract one document after another, record each, say where the work stands, compare them at the end."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ import hashlib
 import os
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskstate import task_state
+from taskstate import ContextLayer, agent_state_layer, task_state
 from taskstate.harness import Execution, Harness
 from taskstate.storage import SQLiteStorage
 
 from .artifacts import COMPARISON, Artifacts, digest, to_bytes
-from .assess import CHECKED, EXTRACTING, GONE, Decision, assess, validated
+from .assess import Verdict, assess, validated
 from .compare import comparison, coverage_faults
-from .documents import Source, UnreadableError, display_name, list_folder, read_document
+from .documents import Folder, Source, display_name, read_folder
 from .extract import extract
 from .findings import CRITERIA_VERSION
-
-LAYER = "task-state"
-KEY = "extract:"
-COMPLETE_WHEN = "every document has a checked extract, and the comparison covers every criterion"
+from .work import COMPARISON_ITEM, Work, item_id
 
 Say = Callable[[str], None]
+
+
+def layers() -> list[ContextLayer]:
+    """What the review keeps: evidence in the task state, where the work stands in the agent state."""
+    return [task_state(merge_data="three_way"), agent_state_layer()]
 
 
 @dataclass(frozen=True)
@@ -45,109 +47,100 @@ class Job:
         readable = re.sub(r"[^A-Za-z0-9]+", "-", self.folder.resolve().name).strip("-").lower()[:40]
         return f"review-{readable or 'folder'}-{hashlib.sha256(place).hexdigest()[:8]}"
 
+    @property
+    def objective(self) -> str:
+        """What the review is for, in one sentence."""
+        folder = display_name(self.folder.resolve()) or str(self.folder.resolve())
+        return (
+            f"Compare the offers in the folder {folder}: every readable document has a checked extract, "
+            "and the comparison covers every criterion."
+        )
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a review ended: the checked extracts in order, the `<task_state>` block, and what is unfinished."""
+    """How a review ended: the checked extracts in order, what a model is shown, and what is unfinished."""
 
     extracts: list[dict[str, Any]]
-    block: str
+    blocks: str
     unfinished: list[str]
 
 
-def read_folder(folder: Path) -> tuple[list[Source], list[tuple[str, str]]]:
-    """The documents of a folder in order, and what was left out. Raises FolderError."""
-    listing = list_folder(folder)
-    sources: list[Source] = []
-    left_out = list(listing.left_out)
-    for path in listing.paths:
-        try:
-            sources.append(read_document(path))
-        except UnreadableError as reason:
-            left_out.append((display_name(path), str(reason)))
-    return sources, left_out
-
-
 async def forget(job: Job) -> None:
-    """Start over: remove the thread's state and the artifacts of earlier reviews."""
-    async with Harness(storage=SQLiteStorage(job.state), layers=[task_state()]) as harness:
+    """Start over: remove the thread's states and the artifacts of earlier reviews."""
+    async with Harness(storage=SQLiteStorage(job.state), layers=layers()) as harness:
         await harness.threads.delete(job.thread_id)
     Artifacts(job.out).clear()
 
 
 async def review(job: Job, say: Say) -> Outcome:
-    """Work on the folder from wherever the recorded state says that the work stands."""
-    sources, left_out = read_folder(job.folder)
-    storage = SQLiteStorage(job.state)
+    """Work on the folder from wherever the evidence says that the work stands."""
+    folder = read_folder(job.folder)
     async with (
-        Harness(storage=storage, layers=[task_state(merge_data="three_way")]) as harness,
+        Harness(storage=SQLiteStorage(job.state), layers=layers()) as harness,
         harness.execution(thread_id=job.thread_id) as run,
     ):
         reviewer = Reviewer(job, run, say)
-        await reviewer.set_objective(sources)
-        extracts = [done for source in sources if (done := await reviewer.settle(source)) is not None]
-        missing = [source.name for source in sources if source.name not in {done["document"] for done in extracts}]
+        await reviewer.begin(folder)
+        extracts = [found for source in folder.sources if (found := await reviewer.settle(source)) is not None]
+        done = {found["document"] for found in extracts}
+        missing = [source.name for source in folder.sources if source.name not in done]
         unfinished = [f"no checked extract of {name}" for name in missing] or coverage_faults(extracts)
-        if not unfinished:
-            await reviewer.compare(extracts, left_out)
+        if unfinished:
+            await reviewer.block_comparison(unfinished)
+        else:
+            await reviewer.compare(extracts, folder.left_out)
         messages = await run.recall()
         return Outcome(extracts, "\n".join(message["content"] for message in messages), unfinished)
 
 
 class Reviewer:
-    """One process's work on the task. It knows nothing but the documents, the artifacts and the task state."""
+    """One process's work on the task. It knows nothing but the documents, the artifacts and the two states."""
 
     def __init__(self, job: Job, run: Execution, say: Say) -> None:
         self._job = job
         self._run = run
-        self._task = run.context[LAYER]
+        self._task = run.context["task-state"]
+        self._work = Work(run.context["agent-state"])
         self._say = say
         self._artifacts = Artifacts(job.out)
+        self._verdicts: dict[str, Verdict] = {}
         self._extractions = 0
 
-    async def set_objective(self, sources: list[Source]) -> None:
-        """Say what is recovered, and record the objective: a new version if documents or criteria changed."""
-        data = self._task.data
-        names = [source.name for source in sources]
-        width = max(map(len, names), default=0)
-        self._width = min(width, 40)
-        before = data.get("objective")
-        wanted = {"documents": names, "criteria_version": CRITERIA_VERSION, "complete_when": COMPLETE_WHEN}
-        recorded = [name for name in names if (data.get(KEY + name) or {}).get("status") == CHECKED]
-        if before is None:
+    async def begin(self, folder: Folder) -> None:
+        """Assess every document, say what is recovered, and put right what is declared."""
+        data, declared = self._task.data, self._work.record()
+        for source in folder.sources:
+            item = declared.get_work_item(item_id(source.name))
+            stored = self._artifacts.read(self._artifacts.extract_path(source))
+            status = None if item is None else item["status"]
+            self._verdicts[source.name] = assess(source, data.get(item_id(source.name)), stored, status)
+        self._width = min(max(map(len, self._verdicts), default=0), 40)
+        if declared.objective is None and not data:
             self._say(f"Process {os.getpid()}: nothing is recorded of this task yet")
         else:
+            recovered = sum(verdict.step == "keep" for verdict in self._verdicts.values())
             ended = data.get("__outcome", "none: the process before this one was cut off")
-            self._say(f"Process {os.getpid()} recovers {len(recorded)} of {len(names)} extracts; last outcome: {ended}")
-        if before is None or {key: before.get(key) for key in wanted} != wanted:
-            version = 1 if before is None else before["version"] + 1
-            if before is not None:
-                self._say(f"  the objective has changed: this is version {version}")
-            await self._task.set_task_data(key="objective", value={"version": version, **wanted})
-        for key, entry in data.items():
-            name = key.removeprefix(KEY)
-            if key.startswith(KEY) and name not in names and entry.get("status") != GONE:
-                self._line(name, "gone", "no longer in the folder; its extract stays as it was recorded")
-                await self._task.set_task_data(key=key, value={**entry, "status": GONE})
+            self._say(
+                f"Process {os.getpid()} recovers {recovered} of {len(folder.sources)} extracts; last outcome: {ended}"
+            )
+        for name in await self._work.begin(self._job.objective, self._verdicts, dict(folder.unreadable)):
+            self._line(name, "gone", "no longer in the folder; its extract stays as it was recorded")
 
     async def settle(self, source: Source) -> dict[str, Any] | None:
         """Bring one document to a checked, recorded extract by the least work that the evidence allows."""
-        entry = self._task.data.get(KEY + source.name)
+        verdict = self._verdicts[source.name]
+        if verdict.step == "keep":
+            self._line(source.name, "kept", verdict.reason)
+            return verdict.extract
         path = self._artifacts.extract_path(source)
-        decision = assess(source, entry, self._artifacts.read(path))
-        if decision.step == "keep":
-            self._line(source.name, "kept", decision.reason)
-            return decision.extract
-        if decision.step == "extract":
-            await self._extract(source, path, entry)
-        return await self._record(source, path, decision)
+        if verdict.step == "extract":
+            await self._extract(source, path)
+        return await self._record(source, path, verdict)
 
-    async def _extract(self, source: Source, path: str, entry: Any) -> None:
+    async def _extract(self, source: Source, path: str) -> None:
         # An intention: after a crash it explains why there may be a file, and is never taken for one.
-        intent: dict[str, Any] = {"status": EXTRACTING, "source": source.sha256}
-        if isinstance(entry, dict) and entry.get("source") != source.sha256:
-            intent["replaces"] = entry.get("source")
-        await self._task.set_task_data(key=KEY + source.name, value=intent)
+        await self._work.declare(item_id(source.name), "in_progress")
         self._artifacts.write(path, to_bytes(extract(source)))
         self._artifacts.note("extracted", document=source.name, source=source.sha256)
         self._extractions += 1
@@ -155,45 +148,52 @@ class Reviewer:
             self._line(source.name, "extracted", "on disk, not recorded yet: this process now kills itself")
             kill_myself()
 
-    async def _record(self, source: Source, path: str, decision: Decision) -> dict[str, Any] | None:
+    async def _record(self, source: Source, path: str, verdict: Verdict) -> dict[str, Any] | None:
         """Check what is on the disk, then record it; what fails its check is never recorded as done."""
         stored = self._artifacts.read(path)
         value, faults = validated(source, stored) if stored is not None else (None, ["it is not on the disk"])
         if stored is None or value is None:
-            self._line(source.name, "failed", f"the extract fails its check: {faults[0]}")
+            why = f"the extract fails its check: {faults[0]}"
+            await self._work.declare(item_id(source.name), "blocked", why)
+            self._line(source.name, "failed", why)
             return None
-        before = self._task.data.get(KEY + source.name) or {}
-        entry = {
-            "status": CHECKED,
-            "source": source.sha256,
-            "artifact": digest(stored),
-            "criteria_version": CRITERIA_VERSION,
-        }
-        if "replaces" in before:
-            entry["replaces"] = before["replaces"]
+        before = self._task.data.get(item_id(source.name)) or {}
+        entry = {"source": source.sha256, "artifact": digest(stored), "criteria_version": CRITERIA_VERSION}
+        if replaced := before.get("replaces" if before.get("source") == source.sha256 else "source"):
+            entry["replaces"] = replaced
+        # The evidence first: where the process dies in between, the next one finds more done than was declared.
         await self._task.record_artifact(path=path)
-        await self._task.set_task_data(key=KEY + source.name, value=entry)
+        await self._task.set_task_data(key=item_id(source.name), value=entry)
+        await self._work.declare(item_id(source.name), "done")
         await self._run.store({"role": "assistant", "content": f"{source.name}: extract checked and recorded"})
-        if decision.step == "attach":
+        if verdict.step == "attach":
             self._artifacts.note("attached", document=source.name, source=source.sha256)
-        self._line(source.name, "attached" if decision.step == "attach" else "extracted", decision.reason)
+        self._line(source.name, "attached" if verdict.step == "attach" else "extracted", verdict.reason)
         return value
 
-    async def compare(self, extracts: list[dict[str, Any]], left_out: list[tuple[str, str]]) -> None:
+    async def compare(self, extracts: Sequence[dict[str, Any]], left_out: Sequence[tuple[str, str]]) -> None:
         """Write the comparison, unless the recorded one is still right."""
         data = self._task.data
-        basis = {item["document"]: data[KEY + item["document"]]["artifact"] for item in extracts}
+        basis = {item["document"]: data[item_id(item["document"])]["artifact"] for item in extracts}
         content = comparison(extracts, left_out).encode("utf-8")
         entry = {"artifact": digest(content), "extracts": basis}
         place = self._job.out / COMPARISON
-        if data.get("comparison") == entry and self._artifacts.read(COMPARISON) == content:
+        if data.get(COMPARISON_ITEM) == entry and self._artifacts.read(COMPARISON) == content:
+            await self._work.declare(COMPARISON_ITEM, "done")
             self._say(f"Comparison kept: it rests on these very extracts ({place})")
             return
+        await self._work.declare(COMPARISON_ITEM, "in_progress")
         self._artifacts.write(COMPARISON, content)
         await self._task.record_artifact(path=COMPARISON)
-        await self._task.set_task_data(key="comparison", value=entry)
+        await self._task.set_task_data(key=COMPARISON_ITEM, value=entry)
+        await self._work.declare(COMPARISON_ITEM, "done")
         await self._run.store({"role": "assistant", "content": "comparison written"})
         self._say(f"Comparison written: {place}")
+
+    async def block_comparison(self, unfinished: Sequence[str]) -> None:
+        """Declare that there can be no comparison yet, and what is in its way."""
+        why = f"put off: {unfinished[0]}" + " and more" * (len(unfinished) > 1)
+        await self._work.declare(COMPARISON_ITEM, "blocked", why)
 
     def _line(self, name: str, step: str, reason: str) -> None:
         self._say(f"  {name.ljust(self._width)}  {step.ljust(9)}  {reason}")

@@ -33,6 +33,11 @@ class LayerHandle:
         """A copy of the layer's state."""
         return self._execution.state(self._layer.id)
 
+    @property
+    def view(self) -> Any:
+        """The state as the layer's own type has it (an AgentState for the agent-state layer); a copy, too."""
+        return self._layer.view(self._execution._peek(self._layer.id))
+
     def __getattr__(self, name: str) -> Any:
         for function in self._layer.functions:
             if function.attribute == name:
@@ -46,7 +51,7 @@ class LayerHandle:
     def __dir__(self) -> list[str]:
         state = self._execution._peek(self._layer.id)
         fields = state if type(state) is dict else {}
-        return ["state", *(function.attribute for function in self._layer.functions), *fields]
+        return ["state", "view", *(function.attribute for function in self._layer.functions), *fields]
 
     def __repr__(self) -> str:
         return f"<LayerHandle {self._layer.id!r} of execution {self._execution.execution_id}>"

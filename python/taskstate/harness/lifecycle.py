@@ -149,6 +149,7 @@ class Lifecycle:
         except Exception as error:
             self.reporter.report(layer.id, "init", ctx.execution_id, error)
             if layer.on_init_error != "disable":
+                error.add_note(f"while layer {layer.id} loaded {storage.record.key}")
                 raise
             self._disabled.add((ctx.execution_id, layer.id))
 

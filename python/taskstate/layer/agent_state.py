@@ -33,7 +33,8 @@ def agent_state_layer(
 
     The model reads it, adds work items and decisions and sets statuses by the layer's tools. Code has these and
     the other methods of AgentState as async functions (`run.context["agent-state"].remove_work_item(id=...)`,
-    `.apply(operations=[...])`). Each change is durable when its call returns.
+    `.apply(operations=[...])`). Each change is durable when its call returns. `run.context["agent-state"].view` is
+    an AgentState with what is recorded now.
 
     What a child added, removed and changed joins its parent's state when it returns, item by item. Where both sides
     changed one item, the later merge wins; a new id that the parent gave to something else meanwhile stays the
@@ -73,6 +74,10 @@ class AgentStateLayer(ContextLayer):
             raise ConfigurationError(f"layer {id}: count_tokens can't be called")
         self.count_tokens = count_tokens
         self.role = role
+
+    def view(self, state: JSON) -> AgentState:
+        """An AgentState of its own."""
+        return _state_of(state)
 
     def check(self, state: JSON) -> None:
         """Raise AgentStateError for a state that couldn't be loaded again."""

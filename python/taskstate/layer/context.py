@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from .. import core
 from ..errors import ConfigurationError
-from ..types import OUTCOMES, SCOPES, Budget, Outcome, Scope, Slot
+from ..types import JSON, OUTCOMES, SCOPES, Budget, Outcome, Scope, Slot
 
 if TYPE_CHECKING:
     from .functions import LayerFunction
@@ -130,6 +131,10 @@ class ContextLayer:
         self.budget = budget
         self.timeouts = {**DEFAULT_TIMEOUTS, **(timeouts or {})}
         self.on_init_error = on_init_error
+
+    def view(self, state: JSON) -> Any:
+        """What code sees of a state as `run.context[id].view`; a copy of it, unless a layer has a type for it."""
+        return core.clone(state, "", max_bytes=sys.maxsize)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r} slot={self.slot} scope={self.scope}>"
