@@ -1,4 +1,4 @@
-"""The recorded behaviour of the original, replayed on the twin in use.
+"""The recorded behaviour of the task-state original, replayed on the twin in use; `record` does it for the agent state.
 
 Where this library is deliberately better, `vectors/deviations.json` names the case under the rule it
 touches, and the test checks what the rule promises instead.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,15 +19,10 @@ from taskstate import task_state
 from .replay import kinds, lifecycle, replay
 from .replay.compare import difference
 from .replay.notation import decode
+from .replay.recordings import load, load_deviations, recorded
 
-VECTORS = Path(__file__).parent / "vectors" / "task_state"
 NOT_REPLAYED = {"file_storage_keys"}
 """Shows key collisions of the original's file storage; `tests/storage/test_keys.py` covers ours."""
-
-
-def load(kind: str) -> list[dict[str, Any]]:
-    cases: list[dict[str, Any]] = json.loads((VECTORS / f"{kind}.json").read_text("utf-8"))
-    return cases
 
 
 def inner(text: str) -> str:
@@ -231,13 +225,6 @@ CHECKS: dict[str, Callable[[dict[str, Any], Any], None]] = {
 }
 
 
-def load_deviations() -> dict[tuple[str, str], str]:
-    """The check of every case that touches a rule, by kind and name."""
-    rules = json.loads((VECTORS.parent / "deviations.json").read_text("utf-8"))
-    entries = [entry for rule in rules.values() for entry in rule]
-    return {(entry["kind"], name): entry["check"] for entry in entries for name in entry["names"]}
-
-
 DEVIATING = load_deviations()
 CASES = [(kind, case) for kind in kinds() for case in load(kind)]
 
@@ -255,7 +242,7 @@ def test_it_does_what_the_original_did(kind: str, case: dict[str, Any]) -> None:
 
 
 def test_every_recording_is_replayed_and_every_deviation_exists() -> None:
-    assert {path.stem for path in VECTORS.glob("*.json")} == {*kinds(), *NOT_REPLAYED}
+    assert recorded() == {*kinds(), *NOT_REPLAYED}
     assert DEVIATING.keys() <= {(kind, case["name"]) for kind, case in CASES}
 
 

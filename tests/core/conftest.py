@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,10 +9,9 @@ import pytest
 import profiles  # noqa: F401  (loads the Hypothesis profile)
 from taskstate.core import block
 from taskstate.core import twin as chosen
+from twins import TWINS
 
-# A wheel without Rust has one twin, and nothing to compare it with.
-TWINS = ["pure"] if os.environ.get("TASKSTATE_CORE") == "pure" else ["native", "pure"]
-collect_ignore = [] if "native" in TWINS else ["test_twin.py"]
+collect_ignore = [] if "native" in TWINS else ["test_record_twin.py", "test_twin.py"]
 
 
 @pytest.fixture(scope="module", params=TWINS)

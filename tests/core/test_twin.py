@@ -1,6 +1,6 @@
 """The twins agree on any JSON-like value, valid or not: result, error class, message, path.
 
-Not collected where there is one twin only (see `conftest.py`).
+Their records are compared in `test_record_twin.py`. Not collected where there is one twin only (see `conftest.py`).
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def agree(name: str, *arguments: Any, **options: Any) -> tuple[Any, ...]:
 
 
 def test_the_twins_have_the_same_functions_with_the_same_parameters_and_docstrings() -> None:
-    assert sorted(FUNCTIONS) == sorted(_pure.__all__)
-    public = [name for name in vars(_native) if not name.startswith("_")]
-    assert sorted(public) == sorted(FUNCTIONS)
-    assert set(FUNCTIONS) < set(twin.__all__)
+    names = {*FUNCTIONS, "Record"}
+    assert names == set(_pure.__all__)
+    assert names == {name for name in vars(_native) if not name.startswith("_")}
+    assert names < set(twin.__all__)
     for name in FUNCTIONS:
         assert inspect.getdoc(getattr(_native, name)) == inspect.getdoc(getattr(_pure, name))
         native, pure = (inspect.signature(getattr(one, name)).parameters for one in (_native, _pure))

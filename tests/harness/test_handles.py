@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from taskstate.errors import ConfigurationError, InvalidArgumentError, InvalidStateError, LifecycleError
+from taskstate.errors import ConfigurationError, InvalidArgumentError, LifecycleError
 from taskstate.harness import Harness
 from taskstate.storage import MemoryStorage
 
@@ -306,7 +306,7 @@ def test_a_call_on_a_layer_without_state_is_refused() -> None:
         async with Harness(storage=storage, layers=[layer]) as harness, harness.execution(thread_id="t") as run:
             assert run.state("task-state") is None
             assert not hasattr(tools(run), "files")
-            with pytest.raises(InvalidStateError):
+            with pytest.raises(LifecycleError, match="layer task-state is disabled in this run"):
                 await tools(run).record_artifact(path="x")
         assert storage.records["layers/task-state/t/state"] == {"files": 7}
 

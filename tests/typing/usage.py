@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, assert_type
 
 from taskstate import task_state
 from taskstate.core import BACKEND, cap, clone, merge, render, validate
 from taskstate.errors import InvalidValueError, TaskStateError
 from taskstate.harness import Harness
+from taskstate.record import (
+    AgentState,
+    AgentStateError,
+    AgentStateErrorCode,
+    AgentStateInput,
+    AgentStateSnapshot,
+    AgentStateSummary,
+    Decision,
+    DecisionInput,
+    Operation,
+    WorkItem,
+    WorkItemInput,
+    WorkItemStatus,
+    create_agent_state,
+    restore_agent_state,
+    summarize_agent_state,
+)
 from taskstate.storage import FileStorage, MemoryStorage, SQLiteStorage, StorageAdapter
 from taskstate.types import JSON, Message, TaskState
 
@@ -44,6 +61,60 @@ def use_the_core(state: TaskState, child: TaskState) -> str:
 
 def tell(error: TaskStateError) -> str:
     return error.path if isinstance(error, InvalidValueError) else error.code
+
+
+def plan(given: AgentStateInput) -> AgentState:
+    state = create_agent_state(given)
+    new: WorkItemInput = {"id": "cutover", "content": "Run the cutover."}
+    assert_type(state.add_work_item(new), WorkItem)
+    assert_type(state.add_work_item({"id": "check", "content": "Check it.", "status": "blocked"}), WorkItem)
+    following: dict[WorkItemStatus, WorkItemStatus] = {"open": "in_progress", "in_progress": "done"}
+    for item in state.list_work_items():
+        assert_type(item["status"], WorkItemStatus)
+        assert_type(state.set_work_item_status(item["id"], following.get(item["status"], "done")), WorkItem)
+    assert_type(state.set_work_item_content("check", "Check it twice."), WorkItem)
+    assert_type(state.get_work_item("cutover"), WorkItem | None)
+    assert_type(state.remove_work_item("cutover"), bool)
+    decision: DecisionInput = {"id": "database", "content": "Write to the primary."}
+    assert_type(state.add_decision(decision), Decision)
+    assert_type(state.get_decision("database"), Decision | None)
+    assert_type(state.list_decisions(), list[Decision])
+    assert_type(state.remove_decision("database"), bool)
+    state.set_objective(None)
+    assert_type(state.objective, str | None)
+    operations: list[Operation] = [{"op": "addWorkItem", "args": [new]}, {"op": "list_work_items", "args": []}]
+    assert_type(state.apply(operations), list[Any])
+    return state.copy() if "check" in state and len(state) > 0 else state
+
+
+def cross_a_boundary(state: AgentState, loaded: JSON) -> AgentStateSummary:
+    snapshot = state.snapshot()
+    assert_type(snapshot, AgentStateSnapshot)
+    assert_type(snapshot["workItems"], list[WorkItem])
+    assert_type(snapshot.get("objective"), str | None)
+    assert_type(state.to_json(), str)
+    assert_type(AgentState.from_json(state.to_json().encode(), unknown="reject"), AgentState)
+    assert_type(restore_agent_state(loaded, unknown="drop"), AgentState)
+    assert_type(create_agent_state(), AgentState)
+    same = AgentState(objective="o", work_items=[{"id": "a", "content": "x"}], decisions=[{"id": "a", "content": "y"}])
+    assert_type(summarize_agent_state(same), AgentStateSummary)
+    assert_type(summarize_agent_state(snapshot)["in_progress"], int)
+    return restore_agent_state(snapshot).summary()
+
+
+def tell_what_was_refused(error: AgentStateError) -> str:
+    code: AgentStateErrorCode = error.code
+    assert_type(error.item_id, str | None)
+    return f"{code} at {error.path}: {error.reason}"
+
+
+def misuse(state: AgentState) -> None:
+    state.set_work_item_status("a", "finished")  # type: ignore[arg-type]
+    state.add_work_item({"id": "a"})  # type: ignore[typeddict-item]
+    state.add_work_item({"id": "a", "content": "x", "status": "Open"})  # type: ignore[typeddict-item]
+    state.add_decision({"id": "a", "content": "x", "status": "open"})  # type: ignore[typeddict-unknown-key]
+    state.objective = "o"  # type: ignore[misc]
+    AgentState.from_json("{}", unknown="keep")  # type: ignore[arg-type]
 
 
 async def on_each_storage() -> list[JSON]:

@@ -23,7 +23,7 @@ from .diagnostics import DiagnosticsCallback, Reporter
 from .hooks import Hook, find_hooks
 from .loading import InitStorage, set_aside
 from .records import Records, SharedThread
-from .redact import Redact, redact_arguments, redact_value
+from .redact import Fixed, Redact, redact_arguments, redact_value
 from .states import States
 
 _held: ContextVar[frozenset[tuple[str, str]]] = ContextVar("taskstate_held", default=frozenset())
@@ -138,20 +138,23 @@ class Lifecycle:
     async def _init_layer(self, layer: ContextLayer, hook: Hook, ctx: ExecutionContext, storage: InitStorage) -> None:
         try:
             try:
-                result = await hook(storage=storage, scope_key=storage.scope_key, ctx=ctx)
+                await self._load(layer, hook, ctx, storage)
             except (InvalidStateError, AgentStateError) as error:
                 if layer.on_init_error != "set_aside":
                     raise
                 await set_aside(storage)
                 self.reporter.report(layer.id, "init", ctx.execution_id, error)
-                result = await hook(storage=storage, scope_key=storage.scope_key, ctx=ctx)
-            self.states.set(ctx, layer, _field(result, "state", layer, "init"))
+                await self._load(layer, hook, ctx, storage)
         except Exception as error:
             self.reporter.report(layer.id, "init", ctx.execution_id, error)
             if layer.on_init_error != "disable":
                 error.add_note(f"while layer {layer.id} loaded {storage.record.key}")
                 raise
             self._disabled.add((ctx.execution_id, layer.id))
+
+    async def _load(self, layer: ContextLayer, hook: Hook, ctx: ExecutionContext, storage: InitStorage) -> None:
+        result = await hook(storage=storage, scope_key=storage.scope_key, ctx=ctx)
+        self.states.set(ctx, layer, _field(result, "state", layer, "init"))
 
     async def recall(
         self, ctx: ExecutionContext, budgets: Mapping[str, float], *, query: str = "", log: Sequence[Any] = ()
@@ -277,9 +280,11 @@ class Lifecycle:
     async def call(self, ctx: ExecutionContext, layer_id: str, function: LayerFunction, arguments: Any) -> JSON:
         """Call a function of a layer; when this returns, its change of the state is durable."""
         layer = self.layer(layer_id)
+        if self.is_disabled(ctx, layer_id):
+            raise LifecycleError(f"layer {layer_id} is disabled in this run: its state couldn't be loaded")
         parsed = function.parse(f"{layer_id}/{function.name}", arguments)
         if self._redact is not None:
-            parsed = redact_arguments(parsed, self._redact)
+            parsed = redact_arguments(parsed, self._redact, Fixed.of(layer), function.nested)
         async with self._exclusive(ctx, layer):
             change = function.apply(self.states.lend(ctx.execution_id, layer), parsed, ctx)
             write = None if change.state is None else self.states.set(ctx, layer, change.state)

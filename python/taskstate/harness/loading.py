@@ -10,7 +10,7 @@ from ..layer.context import ContextLayer, ExecutionContext
 from ..storage import GLOBAL_SCOPE, STATE, ScopedStorage, state_key
 from ..types import JSON
 from .records import Record, Records
-from .redact import Redact, redact_value
+from .redact import Fixed, Redact, redact_value
 
 _SET_ASIDE = "set-aside"
 
@@ -39,7 +39,7 @@ class InitStorage(ScopedStorage):
         self.record = Record(state_key(layer.id, self.scope_key, scope=layer.scope))
         self._records = records
         self._redact = redact
-        self._fixed_keys = layer.fixed_keys
+        self._fixed = Fixed.of(layer)
 
     async def get(self, key: str) -> JSON:
         """The value at `key`; None when there is none."""
@@ -48,7 +48,7 @@ class InitStorage(ScopedStorage):
     async def set(self, key: str, value: JSON) -> None:
         """Keep a copy of `value` at `key`, redacted; durable when this returns."""
         if self._redact is not None:
-            value = redact_value(core.clone(value), self._redact, self._fixed_keys)
+            value = redact_value(core.clone(value), self._redact, self._fixed)
         if key == STATE:
             await self._records.submit(self.record, value)
         else:

@@ -10,7 +10,7 @@ from ..layer.context import ContextLayer, ExecutionContext
 from ..types import JSON
 from .diagnostics import Reporter
 from .records import Record, Records
-from .redact import Redact, redact_value
+from .redact import Fixed, Redact, redact_value
 
 _Writes: TypeAlias = set[asyncio.Future[None]]
 
@@ -112,9 +112,8 @@ class States:
 
     def _admit(self, layer: ContextLayer, state: JSON) -> JSON:
         if self._redact is not None:
-            state = redact_value(core.clone(state, "", max_bytes=self._max_bytes), self._redact, layer.fixed_keys)
-            if layer.check is not None:
-                layer.check(state)
+            state = redact_value(core.clone(state, "", max_bytes=self._max_bytes), self._redact, Fixed.of(layer))
+            layer.check(state)
         elif not layer.pure:
             return core.clone(state, "", max_bytes=self._max_bytes)
         core.validate(state, "", max_bytes=self._max_bytes)

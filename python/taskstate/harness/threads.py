@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import core
 from ..errors import ConfigurationError, ConflictError, InvalidValueError, StorageError
 from ..layer.context import ContextLayer
-from ..layer.task_state import TaskStateLayer
 from ..storage import (
     LAYERS_PREFIX,
     STATE,
@@ -22,7 +20,7 @@ from ..storage import (
     storage_get_many,
 )
 from ..types import JSON
-from .redact import Redact, redact_value
+from .redact import NOTHING_FIXED, Fixed, Redact, redact_value
 
 FORMAT = "taskstate.thread"
 SCHEMA_VERSION = 1
@@ -76,8 +74,7 @@ class Threads:
         self._storage = storage
         self._redact = redact
         self._max_bytes = max_bytes
-        self._fixed_keys = {layer.id: layer.fixed_keys for layer in layers}
-        self._task_states = {layer.id for layer in layers if isinstance(layer, TaskStateLayer)}
+        self._layers = {layer.id: layer for layer in layers}
         self._others = {layer.id for layer in layers if layer.scope != "thread"}
 
     async def list(self) -> ThreadInfos:
@@ -111,12 +108,15 @@ class Threads:
         The document is checked as a whole first. A thread that has state is refused with
         ConflictError; with `overwrite`, it is replaced and what the document doesn't have is deleted.
         """
-        target, layers = check_document(document, thread_id, self._task_states, self._max_bytes)
+        target, layers = check_document(document, thread_id, self._max_bytes)
+        for layer_id, names in layers.items():
+            for name in names:
+                names[name] = self._admitted(layer_id, name, names[name])
         present = await self._entries(target)
         if present and not overwrite:
             raise ConflictError(present[0].key, "the thread has state already")
         records = {
-            scope_prefix(layer_id, target, scope="thread") + name: self._redacted(layer_id, value)
+            scope_prefix(layer_id, target, scope="thread") + name: value
             for layer_id, names in layers.items()
             for name, value in names.items()
             if value is not None
@@ -195,7 +195,19 @@ class Threads:
     def _redacted(self, layer_id: str, value: JSON) -> JSON:
         if self._redact is None:
             return value
-        return redact_value(value, self._redact, self._fixed_keys.get(layer_id, frozenset()))
+        layer = self._layers.get(layer_id)
+        return redact_value(value, self._redact, NOTHING_FIXED if layer is None else Fixed.of(layer))
+
+    def _admitted(self, layer_id: str, name: str, value: JSON) -> JSON:
+        """What is to be stored of an imported record; a state that its layer couldn't load is refused."""
+        layer = self._layers.get(layer_id)
+        redacted = self._redacted(layer_id, value)
+        if layer is not None and name == STATE and value is not None:
+            place = core.format_path("document.layers", [layer_id, name])
+            layer.check(value, place)
+            if self._redact is not None:
+                layer.check(redacted, place)
+        return redacted
 
     async def _entries(self, thread_id: str) -> _Entries:
         return (await self._by_thread()).get(thread_id, [])
@@ -225,12 +237,10 @@ def _timestamps(state: JSON) -> Times:
     return [time for time in times if type(time) is int or type(time) is float]
 
 
-def check_document(
-    document: Any, thread_id: str | None, task_states: AbstractSet[str], max_bytes: int
-) -> tuple[str, dict[str, dict[str, JSON]]]:
+def check_document(document: Any, thread_id: str | None, max_bytes: int) -> tuple[str, dict[str, dict[str, JSON]]]:
     """The thread id and copies of the records of an exported thread; InvalidValueError names what is wrong.
 
-    `task_states` are the ids of the layers whose state must be a task state; `max_bytes` limits each record.
+    `max_bytes` limits each record.
     """
 
     def refuse(path: str, reason: str) -> InvalidValueError:
@@ -259,6 +269,4 @@ def check_document(
             core.validate(name, "document.layers")
             place = core.format_path("document.layers", [layer_id, name])
             copied[layer_id][name] = core.clone(value, place, max_bytes=max_bytes)
-            if name == STATE and layer_id in task_states and value is not None:
-                core.check_state({**core.empty_state(), **value} if type(value) is dict else value, place)
     return target, copied

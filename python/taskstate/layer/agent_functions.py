@@ -37,6 +37,7 @@ def _function(
     *,
     for_model: bool = False,
     changes: bool = True,
+    nested: frozenset[str] = frozenset(),
 ) -> LayerFunction:
     """A layer function that calls `call(agent_state, **arguments)`; its arguments are the model class of that name."""
 
@@ -51,7 +52,7 @@ def _function(
         result = call(record, **arguments.model_dump(exclude_unset=True))
         return Change(result, record.snapshot() if changes else None)
 
-    return LayerFunction(name, attribute, description, arguments, apply, for_model)
+    return LayerFunction(name, attribute, description, arguments, apply, for_model, nested)
 
 
 AGENT_STATE_FUNCTIONS = (
@@ -113,5 +114,6 @@ AGENT_STATE_FUNCTIONS = (
         "apply",
         "Call several methods of AgentState, all or none.",
         AgentState.apply,
+        nested=frozenset({"operations"}),
     ),
 )

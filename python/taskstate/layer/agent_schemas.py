@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..types import WorkItemStatus
 from .schemas import PlainStr
@@ -12,6 +12,10 @@ from .schemas import PlainStr
 Id = Annotated[PlainStr, Field(description="The id, unique among its kind.")]
 Content = Annotated[PlainStr, Field(description="What it is, in a few words.")]
 Status = Annotated[WorkItemStatus, Field(description="Where the work item stands.")]
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if type(value) is tuple else value
 
 
 class _Arguments(BaseModel):
@@ -74,4 +78,4 @@ class RemoveDecision(_Arguments):
 class ApplyOperations(_Arguments):
     """Arguments of applyOperations."""
 
-    operations: list[Any]
+    operations: Annotated[list[Any], BeforeValidator(_listed)]

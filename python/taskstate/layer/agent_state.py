@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from .. import core
-from ..errors import ConfigurationError
+from ..errors import AgentStateError, ConfigurationError
 from ..record import AgentState, create_agent_state, restore_agent_state
 from ..record.merging import merge
 from ..record.render import render
 from ..storage import STATE, ScopedStorage
-from ..types import JSON, Message, Scope, Slot
+from ..types import JSON, STATUSES, Message, Scope, Slot
 from .agent_functions import AGENT_STATE_FUNCTIONS
 from .context import BudgetOption, ContextLayer, InitErrorOption
 
@@ -64,6 +64,7 @@ class AgentStateLayer(ContextLayer):
     fixed_keys: ClassVar[frozenset[str]] = frozenset(
         {"schemaVersion", "workItems", "decisions", "objective", "id", "content", "status"}
     )
+    fixed_values: ClassVar[frozenset[str]] = frozenset(STATUSES)
     functions = AGENT_STATE_FUNCTIONS
 
     def __init__(self, id: str, *, count_tokens: core.CountTokens | None, role: str, **options: Any) -> None:
@@ -79,9 +80,14 @@ class AgentStateLayer(ContextLayer):
         """An AgentState of its own."""
         return _state_of(state)
 
-    def check(self, state: JSON) -> None:
-        """Raise AgentStateError for a state that couldn't be loaded again."""
-        restore_agent_state(state)
+    def check(self, state: JSON, name: str = "") -> None:
+        """Raise AgentStateError for what is no snapshot of an agent state."""
+        try:
+            restore_agent_state(state)
+        except AgentStateError as error:
+            if name:
+                error.add_note(f"in {name}")
+            raise
 
     async def init(self, *, storage: ScopedStorage, **_: Any) -> dict[str, JSON]:
         """Load the thread's state; what is no snapshot is refused."""

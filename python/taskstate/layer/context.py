@@ -68,8 +68,8 @@ class ContextLayer:
       and the paths of what both sides changed: `"conflicts"` where the child's change was kept, `"rejected"` where not.
     - `dispose(state)` lets go of what the layer holds.
 
-    `check(state)` is no hook but a plain method that may raise for a state that couldn't be loaded again; it is
-    called for what redaction made of one.
+    `check(state, name)` raises for a state that couldn't be loaded; it is called for one that is imported, which
+    errors call `name`, and for what redaction made of one.
 
     `slot` orders recall, spawn and return (lower first); `scope` says who shares the state. A hook
     that takes longer than its limit in `timeouts` (milliseconds; 0 or less for none) is given up;
@@ -78,7 +78,7 @@ class ContextLayer:
 
     Hooks are given copies of the state and what they return is copied, unless a class sets `pure`: then
     it promises never to change a state in place, and to show nothing but its state. Subclasses don't
-    inherit that promise. `fixed_keys` are keys of the state that redaction leaves alone.
+    inherit that promise. `fixed_keys` and `fixed_values` are keys and texts of the state that redaction leaves alone.
 
     Source: the original's layer lifecycle.
     """
@@ -91,11 +91,10 @@ class ContextLayer:
     on_complete: Callable[..., Any] | None = None
     dispose: Callable[..., Any] | None = None
 
-    check: Callable[..., None] | None = None
-
     functions: Sequence[LayerFunction] = ()
     pure: ClassVar[bool] = False
     fixed_keys: ClassVar[frozenset[str]] = frozenset()
+    fixed_values: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -131,6 +130,9 @@ class ContextLayer:
         self.budget = budget
         self.timeouts = {**DEFAULT_TIMEOUTS, **(timeouts or {})}
         self.on_init_error = on_init_error
+
+    def check(self, state: JSON, name: str = "") -> None:
+        """Raise for a state that couldn't be loaded; by default every state can."""
 
     def view(self, state: JSON) -> Any:
         """What code sees of a state as `run.context[id].view`; a copy of it, unless a layer has a type for it."""

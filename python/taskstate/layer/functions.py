@@ -41,7 +41,8 @@ class LayerFunction:
     `name` is the model's (`recordArtifact`), `attribute` the code's (`record_artifact`).
     `arguments` gives the pydantic model of the arguments; it is called when first needed.
     `apply(state, arguments, ctx)` is a plain function that never changes `state` in place.
-    `for_model` says whether it is one of the model's tools, too.
+    `for_model` says whether it is one of the model's tools, too. A `redact` sees each text among the arguments
+    before `apply` does, and what is nested in an argument only where `nested` names it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class LayerFunction:
     arguments: Callable[[], type[BaseModel]]
     apply: Callable[[Any, Any, ExecutionContext], Change]
     for_model: bool = True
+    nested: frozenset[str] = frozenset()
 
     @cached_property
     def model(self) -> type[BaseModel]:

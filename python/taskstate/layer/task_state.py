@@ -91,6 +91,10 @@ class TaskStateLayer(ContextLayer):
         self.role = role
         self.clock = clock
 
+    def check(self, state: JSON, name: str = "") -> None:
+        """Raise InvalidStateError for what is no task state once absent fields have their defaults."""
+        core.check_state({**core.empty_state(), **state} if type(state) is dict else state, name)
+
     async def init(self, *, storage: ScopedStorage, **_: Any) -> dict[str, JSON]:
         """Load the thread's state; what is missing takes its default, what is no task state is refused."""
         stored = await storage.get(STATE)

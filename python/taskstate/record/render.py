@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from json import JSONEncoder
 from typing import Any
@@ -14,7 +15,8 @@ from .types import AgentStateSnapshot
 _OPENING = "<agent_state>\n"
 _CLOSING = "\n</agent_state>"
 
-_quote = JSONEncoder(ensure_ascii=False).encode
+_encode = JSONEncoder(ensure_ascii=False).encode
+_ENDS_LINE = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 _UNFINISHED = ("in_progress", "blocked", "open")
 _LONGEST_TOKEN = 64
@@ -70,7 +72,11 @@ def _within(snapshot: AgentStateSnapshot, tokens: int | None, count: CountTokens
         probe = min(grown, len(block)) if over > len(block) else (shown + over) // 2
     if shown >= 0:
         return block.text(shown)
-    return longest_prefix(block.text(0).removesuffix(_CLOSING), _CLOSING, tokens, count) + _CLOSING
+    # Whole lines only: half of one could say something else.
+    for text in (block.briefly(), _OPENING.removesuffix("\n") + _CLOSING):
+        if count(text) <= tokens:
+            return text
+    return longest_prefix(_OPENING.removesuffix("\n"), _CLOSING, tokens, count) + _CLOSING
 
 
 class _Block:
@@ -79,6 +85,7 @@ class _Block:
     def __init__(self, snapshot: AgentStateSnapshot, cut: int | None) -> None:
         self._cut = cut
         work = snapshot["workItems"]
+        self._work, self._decisions = len(work), len(snapshot["decisions"])
         by_status = {status: [item for item in work if item["status"] == status] for status in (*_UNFINISHED, "done")}
         self._groups: list[tuple[str, Sequence[Any]]] = [
             ("objective", [snapshot["objective"]] if "objective" in snapshot else []),
@@ -90,7 +97,7 @@ class _Block:
         self._lines: list[str] = []
         statuses = ", ".join(f"{len(items)} {status}" for status, items in by_status.items() if items)
         counted = f"{len(work)} ({statuses})" if work else "0"
-        self._totals = f"Work items: {counted}. Decisions: {len(snapshot['decisions'])}."
+        self._totals = f"Work items: {counted}. Decisions: {self._decisions}."
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -100,6 +107,10 @@ class _Block:
         for group, entry in self._entries[len(self._lines) : shown]:
             self._lines.append(self._line(group, entry))
         return _OPENING + "\n".join([self._totals, *self._left_out(shown), *self._lines[:shown]]) + _CLOSING
+
+    def briefly(self) -> str:
+        """The block that says only that nothing is shown."""
+        return f"{_OPENING}Not shown here: {self._work} work items, {self._decisions} decisions.{_CLOSING}"
 
     def _left_out(self, shown: int) -> Iterator[str]:
         parts = []
@@ -117,10 +128,16 @@ class _Block:
         return f"- [{entry.get('status', group)}] {self._quoted(entry['id'])}: {self._quoted(entry['content'])}"
 
     def _quoted(self, text: str) -> str:
-        """A text as a JSON string that can't close the block, and how much of it is left out."""
+        """A text as a JSON string, and how much of it is left out."""
         cut = len(text) if self._cut is None or len(text) <= self._cut + _NOT_WORTH_A_CUT else self._cut
-        quoted = _quote(text[:cut]).replace("</agent_state", "<\\/agent_state")
+        quoted = _quote(text[:cut])
         return quoted if cut == len(text) else f"{quoted} (+{len(text) - cut} characters)"
+
+
+def _quote(text: str) -> str:
+    """A text as a JSON string on one line, whatever a reader takes for the end of one, that can't close the block."""
+    escaped = _ENDS_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", _encode(text))
+    return escaped.replace("</agent_state", "<\\/agent_state")
 
 
 def _characters(snapshot: AgentStateSnapshot) -> int:

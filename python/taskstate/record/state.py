@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, overload
 
 from .. import core
 from ..errors import ConfigurationError
@@ -30,7 +30,7 @@ class AgentState:
     lists of dicts as in a snapshot. Whatever goes in or comes out is a copy. A method that raises has changed nothing;
     what it raises is AgentStateError. `len()` counts work items, `in` looks for the id of one.
 
-    Not safe for use by several threads at once without a lock of one's own.
+    Each method but `apply` takes effect at once, also among threads; `apply` loses what others change meanwhile.
 
     Source: the agent-state specification; `set_objective`, `set_work_item_content`, `get_decision`,
     `remove_decision`, `apply` and the JSON text are this library's own.
@@ -158,7 +158,11 @@ class AgentState:
         return f"<AgentState: {', '.join(f'{count} {status}' for status, count in counts.items())}>"
 
 
-def create_agent_state(input: AgentStateInput | None = None) -> AgentState:
+@overload
+def create_agent_state(input: AgentStateInput | None = None) -> AgentState: ...
+@overload
+def create_agent_state(input: AgentStateSnapshot) -> AgentState: ...
+def create_agent_state(input: Any = None) -> AgentState:
     """An agent state of what an application declares: `objective`, `workItems`, `decisions`, each of them optional.
 
     Raises AgentStateError (`invalid_input`, `duplicate_item_id`). Source: the agent-state specification.

@@ -1,30 +1,33 @@
-//! A record from Python objects, checked and rebuilt in one pass.
+//! A record's state from Python objects, checked and rebuilt in one pass.
+
+#![allow(clippy::inline_always, reason = "these run for every item; measured")]
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList};
 
-use super::Record;
+use super::State;
 use super::check::{self, Status};
 use super::entries::Entries;
+use super::item::Item;
 use super::place::{Checked, Given, Place};
-use crate::value::raw::fields;
+use crate::value::raw::Fields;
 
 pub const WORK_ITEM: &str = "work item";
 pub const DECISION: &str = "decision";
 
 const TOP_FIELDS: [&str; 4] = ["schemaVersion", "workItems", "decisions", "objective"];
-const WORK_FIELDS: [&str; 3] = ["id", "content", "status"];
-const DECISION_FIELDS: [&str; 2] = ["id", "content"];
+pub const WORK_FIELDS: [&str; 3] = ["id", "content", "status"];
+pub const DECISION_FIELDS: [&str; 2] = ["id", "content"];
 
-/// The record that `value` describes. A snapshot must have every field, an input needs none.
-pub fn record(value: &Bound<'_, PyAny>, given: Given, reject_unknown: bool) -> Checked<Record> {
+/// The state that `value` describes. A snapshot must have every field, an input needs none.
+pub fn state(value: &Bound<'_, PyAny>, given: Given, reject_unknown: bool) -> Checked<State> {
     let py = value.py();
     let place = Place::root(py, given);
     let optional = given == Given::Input;
     let Ok(dict) = value.cast_exact::<PyDict>() else {
         return Err(place.invalid(None, "a dict", Some(value)));
     };
-    let [version, work, decisions, objective] = fields(dict, &TOP_FIELDS);
+    let [version, work, decisions, objective] = Fields::new(TOP_FIELDS).of(dict);
     if !optional {
         check::version(version, place)?;
     }
@@ -37,28 +40,28 @@ pub fn record(value: &Bound<'_, PyAny>, given: Given, reject_unknown: bool) -> C
     if reject_unknown {
         check::fields(dict, &TOP_FIELDS, place)?;
     }
-    Ok(Record {
+    Ok(State {
         objective,
-        work: collect(work, place, "workItems", |entries, item, place| {
-            add_work_item(entries, item, place, optional, reject_unknown).map(drop)
+        work: collect(work, WORK_FIELDS, place, "workItems", WORK_ITEM, |item, fields, place| {
+            work_item(item, fields, place, optional, reject_unknown)
         })?,
-        decisions: collect(decisions, place, "decisions", |entries, item, place| {
-            add_decision(entries, item, place, reject_unknown).map(drop)
+        decisions: collect(decisions, DECISION_FIELDS, place, "decisions", DECISION, |item, fields, place| {
+            decision(item, fields, place, reject_unknown)
         })?,
     })
 }
 
-/// Check a work item and add it; gives its id. Without a status it is open where that is `optional`.
-#[inline]
-pub fn add_work_item<'py>(
-    entries: &mut Entries<Status>,
+/// Check a work item. Without a status it is open where that is `optional`.
+#[inline(always)]
+pub fn work_item<'py>(
     item: &Bound<'py, PyAny>,
+    fields: &mut Fields<'py, 3>,
     place: Place<'_, 'py>,
     optional: bool,
     reject_unknown: bool,
-) -> Checked<Bound<'py, PyString>> {
+) -> Checked<Item<'py, Status>> {
     let Ok(dict) = item.cast_exact::<PyDict>() else { return Err(place.no_dict(item)) };
-    let [id, content, status] = fields(dict, &WORK_FIELDS);
+    let [id, content, status] = fields.of(dict);
     let id = check::text(id, place, "id")?;
     let content = check::text(content, place, "content")?;
     let status = match status {
@@ -68,37 +71,41 @@ pub fn add_work_item<'py>(
     if reject_unknown {
         check::fields(dict, &WORK_FIELDS, place)?;
     }
-    if entries.add(&id, content, status) { Ok(id) } else { Err(place.duplicate(WORK_ITEM, &id)) }
+    Ok(Item { id, content, status })
 }
 
-/// Check a decision and add it; gives its id.
-pub fn add_decision<'py>(
-    entries: &mut Entries<()>,
+/// Check a decision.
+pub fn decision<'py>(
     item: &Bound<'py, PyAny>,
+    fields: &mut Fields<'py, 2>,
     place: Place<'_, 'py>,
     reject_unknown: bool,
-) -> Checked<Bound<'py, PyString>> {
+) -> Checked<Item<'py, ()>> {
     let Ok(dict) = item.cast_exact::<PyDict>() else { return Err(place.no_dict(item)) };
-    let [id, content] = fields(dict, &DECISION_FIELDS);
+    let [id, content] = fields.of(dict);
     let id = check::text(id, place, "id")?;
     let content = check::text(content, place, "content")?;
     if reject_unknown {
         check::fields(dict, &DECISION_FIELDS, place)?;
     }
-    if entries.add(&id, content, ()) { Ok(id) } else { Err(place.duplicate(DECISION, &id)) }
+    Ok(Item { id, content, status: () })
 }
 
-/// Add every item of a list.
-fn collect<'py, S: Copy>(
+/// Check every item of a list, and add it.
+fn collect<'py, S: Copy, const N: usize>(
     list: Option<Bound<'py, PyList>>,
+    fields: [&'static str; N],
     root: Place<'_, 'py>,
     field: &'static str,
-    add: impl Fn(&mut Entries<S>, &Bound<'py, PyAny>, Place<'_, 'py>) -> Checked<()>,
+    noun: &str,
+    check: impl Fn(&Bound<'py, PyAny>, &mut Fields<'py, N>, Place<'_, 'py>) -> Checked<Item<'py, S>>,
 ) -> Checked<Entries<S>> {
     let Some(list) = list else { return Ok(Entries::with_capacity(0)) };
     let mut entries = Entries::with_capacity(list.len());
+    let mut fields = Fields::new(fields);
     for (index, item) in list.iter().enumerate() {
-        add(&mut entries, &item, root.item(field, index))?;
+        let place = root.item(field, index);
+        entries.add(check(&item, &mut fields, place)?).map_err(|item| place.duplicate(noun, &item.id))?;
     }
     Ok(entries)
 }

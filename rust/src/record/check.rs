@@ -9,7 +9,9 @@ use crate::value::string::{self, Text};
 
 pub const SCHEMA_VERSION: i64 = 1;
 
+/// As wide as a pointer: an item is moved in whole words then, which is measurably quicker.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
 pub enum Status {
     Open,
     InProgress,

@@ -1,11 +1,14 @@
 //! Items by id, in the order in which they were added.
 
+#![allow(clippy::inline_always, reason = "these run for every item; measured")]
+
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::{Entry as Place, HashTable};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::hash::BuildHasher;
 
+use super::item::Item;
 use crate::value::string::{self, Text, same_text};
 
 /// A work item or a decision; its texts have been checked.
@@ -37,22 +40,26 @@ impl<S: Copy> Entries<S> {
         self.slots.iter().flatten()
     }
 
-    /// Add an item at the end; `false`, and nothing is added, where its id is there already.
-    #[inline]
-    pub fn add(&mut self, id: &Bound<'_, PyString>, content: Bound<'_, PyString>, status: S) -> bool {
-        let hash = self.hash(id);
+    /// Add an item at the end; it comes back, and nothing is added, where its id is there already.
+    #[inline(always)]
+    pub fn add<'py>(&mut self, item: Item<'py, S>) -> Result<(), Item<'py, S>> {
+        let hash = self.hash(&item.id);
         let slots = &self.slots;
-        let has_id = |slot: &usize| slots[*slot].as_ref().is_some_and(|entry| entry.is(hash, id));
+        let has_id = |slot: &usize| slots[*slot].as_ref().is_some_and(|entry| entry.is(hash, &item.id));
         let hash_of = |slot: &usize| slots[*slot].as_ref().map_or(0, |entry| entry.hash);
         match self.places.entry(hash, has_id, hash_of) {
-            Place::Occupied(_) => false,
+            Place::Occupied(_) => Err(item),
             Place::Vacant(place) => {
                 place.insert(slots.len());
-                let (id, content) = (id.clone().unbind(), content.unbind());
-                self.slots.push(Some(Entry { id, content, status, hash }));
-                true
+                let (id, content) = (item.id.unbind(), item.content.unbind());
+                self.slots.push(Some(Entry { id, content, status: item.status, hash }));
+                Ok(())
             }
         }
+    }
+
+    pub fn items<'py>(&self, py: Python<'py>) -> Vec<Item<'py, S>> {
+        self.iter().map(|entry| entry.item(py)).collect()
     }
 
     pub fn get(&self, id: &Bound<'_, PyString>) -> Option<&Entry<S>> {
@@ -109,7 +116,7 @@ impl<S: Copy> Entries<S> {
     }
 
     /// Equal ids are stored alike, so that what is stored can be hashed.
-    #[inline]
+    #[inline(always)]
     fn hash(&self, id: &Bound<'_, PyString>) -> u64 {
         match string::text(id) {
             Some(Text::Ascii(text)) => self.hasher.hash_one(text),
@@ -128,7 +135,11 @@ impl<S: Copy> Entries<S> {
     }
 }
 
-impl<S> Entry<S> {
+impl<S: Copy> Entry<S> {
+    pub fn item<'py>(&self, py: Python<'py>) -> Item<'py, S> {
+        Item { id: self.id.bind(py).clone(), content: self.content.bind(py).clone(), status: self.status }
+    }
+
     #[inline]
     fn is(&self, hash: u64, id: &Bound<'_, PyString>) -> bool {
         self.hash == hash && same_text(self.id.bind(id.py()), id) == Some(true)

@@ -3,19 +3,24 @@
 mod build;
 mod check;
 mod entries;
+mod item;
 mod place;
 mod read;
 mod scan;
 mod write;
 
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString};
-use pyo3::{Py, intern};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use build::{DECISION, WORK_ITEM};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use crate::text::buffer::Mark;
+use crate::value::raw::Fields;
+use build::{DECISION, DECISION_FIELDS, WORK_FIELDS, WORK_ITEM};
 use check::{SCHEMA_VERSION, Status};
 use entries::{Entries, Entry};
+use item::dicts;
 use place::{Given, Place};
 
 /// An objective, work items and decisions, in the order in which they were added.
@@ -24,8 +29,13 @@ use place::{Given, Place};
 /// what it gives is a copy. A fault raises AgentStateError, which names its place by the fields of the snapshot.
 ///
 /// Source: the agent-state specification.
-#[pyclass(module = "taskstate.core._native")]
+#[pyclass(module = "taskstate.core._native", frozen)]
 pub struct Record {
+    /// Locked for as long as no Python can run, so that nobody ever waits or finds it taken.
+    state: Mutex<State>,
+}
+
+pub struct State {
     objective: Option<Py<PyString>>,
     work: Entries<Status>,
     decisions: Entries<()>,
@@ -38,41 +48,44 @@ impl Record {
     #[pyo3(signature = (value = None))]
     fn create(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let nothing = PyDict::new(py);
-        Ok(build::record(value.unwrap_or(&nothing), Given::Input, false)?)
+        Ok(build::state(value.unwrap_or(&nothing), Given::Input, false)?.into())
     }
 
     /// The record that a snapshot, which needn't be trusted, was made of.
     #[staticmethod]
     #[pyo3(signature = (snapshot, reject_unknown = false))]
     fn restore(snapshot: &Bound<'_, PyAny>, reject_unknown: bool) -> PyResult<Self> {
-        Ok(build::record(snapshot, Given::Snapshot, reject_unknown)?)
+        Ok(build::state(snapshot, Given::Snapshot, reject_unknown)?.into())
     }
 
     /// `restore` from the JSON text of a snapshot, a str or UTF-8 bytes, nested at most 200 deep.
     #[staticmethod]
     #[pyo3(signature = (text, reject_unknown = false))]
     fn from_json(text: &Bound<'_, PyAny>, reject_unknown: bool) -> PyResult<Self> {
-        if let Some(record) = read::record(text)? {
-            return Ok(record);
+        if let Some(state) = read::state(text)? {
+            return Ok(state.into());
         }
         let reference = text.py().import(intern!(text.py(), "taskstate.core._pure.record_text"))?;
         let snapshot = reference.call_method1(intern!(text.py(), "parse"), (text,))?;
-        Ok(build::record(&snapshot, Given::Snapshot, reject_unknown)?)
+        Self::restore(&snapshot, reject_unknown)
     }
 
     /// A record of its own with the same content.
     fn copy(&self, py: Python<'_>) -> Self {
-        let objective = self.objective.as_ref().map(|text| text.clone_ref(py));
-        Self { objective, work: self.work.copy(py), decisions: self.decisions.copy(py) }
+        self.lock().copy(py).into()
     }
 
     /// The record as plain data; `objective` comes last, and only where there is one.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (work, decisions, objective) = {
+            let state = self.lock();
+            (state.work.items(py), state.decisions.items(py), state.objective(py))
+        };
         let snapshot = PyDict::new(py);
         snapshot.set_item(intern!(py, "schemaVersion"), SCHEMA_VERSION)?;
-        snapshot.set_item(intern!(py, "workItems"), self.list_work_items(py)?)?;
-        snapshot.set_item(intern!(py, "decisions"), self.list_decisions(py)?)?;
-        if let Some(objective) = &self.objective {
+        snapshot.set_item(intern!(py, "workItems"), dicts(py, &work)?)?;
+        snapshot.set_item(intern!(py, "decisions"), dicts(py, &decisions)?)?;
+        if let Some(objective) = objective {
             snapshot.set_item(intern!(py, "objective"), objective)?;
         }
         Ok(snapshot)
@@ -80,163 +93,165 @@ impl Record {
 
     /// The compact JSON text of the snapshot.
     fn to_json<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        write::record(py, self)
+        let text = write::state(py, &self.lock());
+        text.to_str(py, Mark::default(), text.mark())
     }
 
     /// How many work items have each status, and how many there are in `total`.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut counts = [0usize; Status::ALL.len()];
-        for entry in self.work.iter() {
-            counts[entry.status as usize] += 1;
-        }
+        self.lock().work.iter().for_each(|entry| counts[entry.status as usize] += 1);
         let summary = PyDict::new(py);
         for (name, status) in Status::ALL {
             summary.set_item(name, counts[status as usize])?;
         }
-        summary.set_item("total", self.work.len())?;
+        summary.set_item("total", counts.iter().sum::<usize>())?;
         Ok(summary)
     }
 
     /// The objective, None where there is none.
     fn objective(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        self.objective.as_ref().map(|text| text.clone_ref(py))
+        self.lock().objective(py)
     }
 
     /// Replace the objective; None removes it.
-    fn set_objective(&mut self, objective: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.objective = if objective.is_none() {
+    fn set_objective(&self, objective: &Bound<'_, PyAny>) -> PyResult<()> {
+        let objective = if objective.is_none() {
             None
         } else {
             Some(check::plain_str(Some(objective.clone()), input(objective.py()), "objective")?.unbind())
         };
+        self.lock().objective = objective;
         Ok(())
     }
 
     /// How many work items there are.
     fn work_count(&self) -> usize {
-        self.work.len()
+        self.lock().work.len()
     }
 
     /// Add a work item at the end and give it back; its status is `open` unless it says otherwise.
-    fn add_work_item<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let id = build::add_work_item(&mut self.work, item, input(item.py()), true, false)?;
-        known(self.work.get(&id), WORK_ITEM, &id).and_then(|entry| work_item(item.py(), entry))
+    fn add_work_item<'py>(&self, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let place = input(item.py());
+        let item = build::work_item(item, &mut Fields::new(WORK_FIELDS), place, true, false)?;
+        let shown = item.dict(place.py())?;
+        let added = self.lock().work.add(item);
+        added.map_err(|item| place.duplicate(WORK_ITEM, &item.id))?;
+        Ok(shown)
     }
 
     /// Give a work item another status; it keeps its place.
     fn set_work_item_status<'py>(
-        &mut self,
+        &self,
         item_id: &Bound<'py, PyAny>,
         status: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let py = item_id.py();
-        let id = check::text(Some(item_id.clone()), input(py), "id")?;
-        let status = check::status(Some(status.clone()), input(py))?;
-        let entry = known(self.work.get_mut(&id), WORK_ITEM, &id)?;
-        entry.status = status;
-        work_item(py, entry)
+        let place = input(item_id.py());
+        let id = check::text(Some(item_id.clone()), place, "id")?;
+        let status = check::status(Some(status.clone()), place)?;
+        self.change(place, &id, |entry| entry.status = status)
     }
 
     /// Give a work item another content; it keeps its place.
     fn set_work_item_content<'py>(
-        &mut self,
+        &self,
         item_id: &Bound<'py, PyAny>,
         content: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let py = item_id.py();
-        let id = check::text(Some(item_id.clone()), input(py), "id")?;
-        let content = check::text(Some(content.clone()), input(py), "content")?;
-        let entry = known(self.work.get_mut(&id), WORK_ITEM, &id)?;
-        entry.content = content.unbind();
-        work_item(py, entry)
+        let place = input(item_id.py());
+        let id = check::text(Some(item_id.clone()), place, "id")?;
+        let content = check::text(Some(content.clone()), place, "content")?;
+        self.change(place, &id, |entry| entry.content = content.unbind())
     }
 
     /// The work item of that id; None where there is none, whatever was given.
     fn get_work_item<'py>(&self, item_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let id = item_id.cast_exact::<PyString>().ok();
-        id.and_then(|id| self.work.get(id)).map(|entry| work_item(item_id.py(), entry)).transpose()
+        let py = item_id.py();
+        let Ok(id) = item_id.cast_exact::<PyString>() else { return Ok(None) };
+        let item = self.lock().work.get(id).map(|entry| entry.item(py));
+        item.map(|item| item.dict(py)).transpose()
     }
 
     /// The work items in order.
     fn list_work_items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        list(py, &self.work, work_item)
+        let items = self.lock().work.items(py);
+        dicts(py, &items)
     }
 
     /// Remove the work item of that id; False where there is none.
-    fn remove_work_item(&mut self, item_id: &Bound<'_, PyAny>) -> bool {
-        item_id.cast_exact::<PyString>().is_ok_and(|id| self.work.remove(id))
+    fn remove_work_item(&self, item_id: &Bound<'_, PyAny>) -> bool {
+        item_id.cast_exact::<PyString>().is_ok_and(|id| self.lock().work.remove(id))
     }
 
     /// Add a decision at the end and give it back.
-    fn add_decision<'py>(&mut self, decision: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let id = build::add_decision(&mut self.decisions, decision, input(decision.py()), false)?;
-        known(self.decisions.get(&id), DECISION, &id).and_then(|entry| self::decision(decision.py(), entry))
+    fn add_decision<'py>(&self, decision: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let place = input(decision.py());
+        let decision = build::decision(decision, &mut Fields::new(DECISION_FIELDS), place, false)?;
+        let shown = decision.dict(place.py())?;
+        let added = self.lock().decisions.add(decision);
+        added.map_err(|decision| place.duplicate(DECISION, &decision.id))?;
+        Ok(shown)
     }
 
     /// The decision of that id; None where there is none, whatever was given.
     fn get_decision<'py>(&self, item_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let id = item_id.cast_exact::<PyString>().ok();
-        id.and_then(|id| self.decisions.get(id)).map(|entry| decision(item_id.py(), entry)).transpose()
+        let py = item_id.py();
+        let Ok(id) = item_id.cast_exact::<PyString>() else { return Ok(None) };
+        let item = self.lock().decisions.get(id).map(|entry| entry.item(py));
+        item.map(|item| item.dict(py)).transpose()
     }
 
     /// The decisions in order.
     fn list_decisions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        list(py, &self.decisions, decision)
+        let items = self.lock().decisions.items(py);
+        dicts(py, &items)
     }
 
     /// Remove the decision of that id; False where there is none.
-    fn remove_decision(&mut self, item_id: &Bound<'_, PyAny>) -> bool {
-        item_id.cast_exact::<PyString>().is_ok_and(|id| self.decisions.remove(id))
+    fn remove_decision(&self, item_id: &Bound<'_, PyAny>) -> bool {
+        item_id.cast_exact::<PyString>().is_ok_and(|id| self.lock().decisions.remove(id))
+    }
+}
+
+impl Record {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Change a work item that is there, and give it back.
+    fn change<'py>(
+        &self,
+        place: Place<'_, 'py>,
+        id: &Bound<'py, PyString>,
+        change: impl FnOnce(&mut Entry<Status>),
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let changed = self.lock().work.get_mut(id).map(|entry| {
+            change(entry);
+            entry.item(place.py())
+        });
+        match changed {
+            Some(item) => item.dict(place.py()),
+            None => Err(place.unknown(WORK_ITEM, id).into()),
+        }
+    }
+}
+
+impl State {
+    fn copy(&self, py: Python<'_>) -> Self {
+        Self { objective: self.objective(py), work: self.work.copy(py), decisions: self.decisions.copy(py) }
+    }
+
+    fn objective(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        self.objective.as_ref().map(|text| text.clone_ref(py))
+    }
+}
+
+impl From<State> for Record {
+    fn from(state: State) -> Self {
+        Self { state: Mutex::new(state) }
     }
 }
 
 fn input(py: Python<'_>) -> Place<'_, '_> {
     Place::root(py, Given::Input)
-}
-
-fn known<E>(entry: Option<E>, noun: &str, id: &Bound<'_, PyString>) -> PyResult<E> {
-    entry.ok_or_else(|| input(id.py()).unknown(noun, id).into())
-}
-
-/// A new list of all entries.
-fn list<'py, S: Copy>(
-    py: Python<'py>,
-    entries: &Entries<S>,
-    shown: impl Fn(Python<'py>, &Entry<S>) -> PyResult<Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyList>> {
-    let shown: Vec<_> = entries.iter().map(|entry| shown(py, entry)).collect::<PyResult<_>>()?;
-    PyList::new(py, shown)
-}
-
-/// A work item as a dict: a copy of one that has its status already, which is quicker than filling a new one.
-fn work_item<'py>(py: Python<'py>, entry: &Entry<Status>) -> PyResult<Bound<'py, PyDict>> {
-    static TEMPLATES: PyOnceLock<[Py<PyDict>; Status::ALL.len()]> = PyOnceLock::new();
-    let templates = TEMPLATES.get_or_try_init(py, || {
-        let [open, in_progress, blocked, done] = Status::ALL.map(|(name, _)| template(py, Some(name)));
-        PyResult::Ok([open?, in_progress?, blocked?, done?])
-    })?;
-    filled(templates[entry.status as usize].bind(py), entry)
-}
-
-fn decision<'py>(py: Python<'py>, entry: &Entry<()>) -> PyResult<Bound<'py, PyDict>> {
-    static TEMPLATE: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-    filled(TEMPLATE.get_or_try_init(py, || template(py, None))?.bind(py), entry)
-}
-
-fn template(py: Python<'_>, status: Option<&str>) -> PyResult<Py<PyDict>> {
-    let template = PyDict::new(py);
-    template.set_item(intern!(py, "id"), "")?;
-    template.set_item(intern!(py, "content"), "")?;
-    if let Some(status) = status {
-        template.set_item(intern!(py, "status"), status)?;
-    }
-    Ok(template.unbind())
-}
-
-fn filled<'py, S>(template: &Bound<'py, PyDict>, entry: &Entry<S>) -> PyResult<Bound<'py, PyDict>> {
-    let py = template.py();
-    let item = template.copy()?;
-    item.set_item(intern!(py, "id"), &entry.id)?;
-    item.set_item(intern!(py, "content"), &entry.content)?;
-    Ok(item)
 }

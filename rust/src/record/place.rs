@@ -43,6 +43,10 @@ impl<'a, 'py> Place<'a, 'py> {
         Self { py, given, item: None, key: None }
     }
 
+    pub fn py(self) -> Python<'py> {
+        self.py
+    }
+
     pub fn item(self, list: &'static str, index: usize) -> Self {
         Self { item: Some((list, index)), ..self }
     }

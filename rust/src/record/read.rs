@@ -1,12 +1,13 @@
-//! A record straight from the text of a snapshot.
+//! A record's state straight from the text of a snapshot.
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use super::Record;
+use super::State;
 use super::check::{Status, blank};
 use super::entries::Entries;
+use super::item::Item;
 use super::scan::Scanner;
 use crate::value::string::{self, Text};
 
@@ -35,10 +36,10 @@ const FIELDS: [(&str, Field); 3] = [("id", Field::Id), ("content", Field::Conten
 /// About how long the text of an item is.
 const ITEM: usize = 96;
 
-/// The record of a text (`str` or `bytes`) that holds exactly the fields of a snapshot, each once.
+/// The state of a text (`str` or `bytes`) that holds exactly the fields of a snapshot, each once.
 ///
 /// `None` for anything else: the general way reads it, and words the error where there is one.
-pub fn record(text: &Bound<'_, PyAny>) -> PyResult<Option<Record>> {
+pub fn state(text: &Bound<'_, PyAny>) -> PyResult<Option<State>> {
     let py = text.py();
     let encoded;
     let bytes = match (string::text(text), text.cast_exact::<PyBytes>()) {
@@ -50,7 +51,7 @@ pub fn record(text: &Bound<'_, PyAny>) -> PyResult<Option<Record>> {
         }
         _ => return Ok(None),
     };
-    Ok(std::str::from_utf8(bytes).ok().and_then(|text| Reader { py, scan: Scanner::new(text) }.record()))
+    Ok(std::str::from_utf8(bytes).ok().and_then(|text| Reader { py, scan: Scanner::new(text) }.state()))
 }
 
 struct Reader<'a, 'py> {
@@ -59,7 +60,7 @@ struct Reader<'a, 'py> {
 }
 
 impl<'py> Reader<'_, 'py> {
-    fn record(mut self) -> Option<Record> {
+    fn state(mut self) -> Option<State> {
         let (mut version, mut work, mut decisions, mut objective) = (false, None, None, None);
         let mut more = self.scan.open(b'{', b'}')?;
         while more {
@@ -68,7 +69,7 @@ impl<'py> Reader<'_, 'py> {
                     self.scan.take(b'1')?;
                     version = true;
                 }
-                TopField::Work if work.is_none() => work = Some(self.entries(true, |item| item.status)?),
+                TopField::Work if work.is_none() => work = Some(self.entries(true, |found| found.status)?),
                 TopField::Decisions if decisions.is_none() => decisions = Some(self.entries(false, |_| Some(()))?),
                 TopField::Objective if objective.is_none() => objective = Some(self.string()?.unbind()),
                 _ => return None,
@@ -76,30 +77,28 @@ impl<'py> Reader<'_, 'py> {
             more = self.scan.next(b'}')?;
         }
         self.scan.end()?;
-        version.then_some(Record { objective, work: work?, decisions: decisions? })
+        version.then_some(State { objective, work: work?, decisions: decisions? })
     }
 
     /// A list of items, each with what `status_of` makes of it.
     fn entries<S: Copy>(
         &mut self,
         with_status: bool,
-        status_of: impl Fn(&Item<'py>) -> Option<S>,
+        status_of: impl Fn(&Found<'py>) -> Option<S>,
     ) -> Option<Entries<S>> {
         let mut entries = Entries::with_capacity(self.scan.rest() / ITEM);
         let mut more = self.scan.open(b'[', b']')?;
         while more {
-            let item = self.item(with_status)?;
-            let status = status_of(&item)?;
-            if !entries.add(&item.id?, item.content?, status) {
-                return None;
-            }
+            let found = self.item(with_status)?;
+            let status = status_of(&found)?;
+            entries.add(Item { id: found.id?, content: found.content?, status }).ok()?;
             more = self.scan.next(b']')?;
         }
         Some(entries)
     }
 
-    fn item(&mut self, with_status: bool) -> Option<Item<'py>> {
-        let mut item = Item::default();
+    fn item(&mut self, with_status: bool) -> Option<Found<'py>> {
+        let mut item = Found::default();
         let mut more = self.scan.open(b'{', b'}')?;
         while more {
             match self.scan.key(&FIELDS)? {
@@ -129,7 +128,7 @@ impl<'py> Reader<'_, 'py> {
 
 /// What has been read of an item.
 #[derive(Default)]
-struct Item<'py> {
+struct Found<'py> {
     id: Option<Bound<'py, PyString>>,
     content: Option<Bound<'py, PyString>>,
     status: Option<Status>,

@@ -3,11 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::Record;
+use super::State;
 use super::check::Status;
 use super::entries::{Entries, Entry};
 use crate::text::Buffer;
-use crate::text::buffer::Mark;
 use crate::text::escape::{LoneSurrogate, Unit, push_ascii, push_wide};
 use crate::value::bytes::push_plain;
 use crate::value::string::{self, Text};
@@ -16,7 +15,7 @@ use crate::value::string::{self, Text};
 const ITEM: usize = 96;
 
 /// The compact JSON text of a record's snapshot.
-pub fn record<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyString>> {
+pub fn state(py: Python<'_>, record: &State) -> Buffer {
     let mut out = Buffer::with_capacity(ITEM * (record.work.len() + record.decisions.len() + 1));
     out.push(br#"{"schemaVersion":1,"workItems":["#);
     items(py, &mut out, &record.work, |out, status: Status| {
@@ -32,7 +31,7 @@ pub fn record<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PySt
         quoted(&mut out, objective.bind(py));
     }
     out.push(b"}");
-    out.to_str(py, Mark::default(), out.mark())
+    out
 }
 
 fn items<S: Copy>(py: Python<'_>, out: &mut Buffer, entries: &Entries<S>, end: impl Fn(&mut Buffer, S)) {

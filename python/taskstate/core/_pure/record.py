@@ -67,7 +67,7 @@ class Record:
         """A record of its own with the same content."""
         other = Record()
         other._objective = self._objective
-        other._work = {item_id: _Item(item.content, item.status) for item_id, item in self._work.items()}
+        other._work = {item_id: _Item(item.content, item.status) for item_id, item in self._work.copy().items()}
         other._decisions = dict(self._decisions)
         return other
 
@@ -89,9 +89,9 @@ class Record:
     def counts(self) -> dict[str, int]:
         """How many work items have each status, and how many there are in `total`."""
         counts = dict.fromkeys((*STATUSES, "total"), 0)
-        for item in self._work.values():
+        for item in self._work.copy().values():
             counts[item.status] += 1
-        counts["total"] = len(self._work)
+        counts["total"] = sum(counts.values())
         return counts
 
     def objective(self) -> str | None:
@@ -150,7 +150,7 @@ class Record:
 
     def list_decisions(self) -> list[dict[str, str]]:
         """The decisions in order."""
-        return [{"id": item_id, "content": content} for item_id, content in self._decisions.items()]
+        return [{"id": item_id, "content": content} for item_id, content in self._decisions.copy().items()]
 
     def remove_decision(self, item_id: Any) -> bool:
         """Remove the decision of that id; False where there is none."""

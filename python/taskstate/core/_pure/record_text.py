@@ -19,6 +19,8 @@ def parse(text: Any) -> Any:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
+        if error.msg.startswith("depth limit"):
+            raise invalid("snapshot", (), "too_deep") from None
         raise malformed(f"not JSON: line {error.lineno}, column {error.colno}") from None
     try:
         validate(value, max_bytes=sys.maxsize)
