@@ -185,3 +185,36 @@ class ConflictError(StorageError):
     """Another execution wrote this record since it was read; nothing was overwritten."""
 
     code = "conflict"
+
+
+class InvalidRecordError(TaskStateError, ValueError):
+    """Data is no restart record; `faults` lists each place and what is wrong there."""
+
+    code = "invalid_record"
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{place or 'record'}: {reason}" for place, reason in faults))
+        self.faults = tuple(faults)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.faults,)
+
+
+class TransitionError(TaskStateError, ValueError):
+    """A restart record doesn't allow this transition, or not by this evidence; nothing changed."""
+
+    code = "transition"
+
+    def __init__(self, transition: str, reason: str) -> None:
+        super().__init__(f"{transition}: {reason}")
+        self.transition = transition
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.transition, self.reason)
+
+
+class ContradictionError(TransitionError):
+    """What an effect is said to have become contradicts what is recorded by evidence; that was kept."""
+
+    code = "contradiction"

@@ -1,0 +1,29 @@
+"""What a restart record allows, whatever is observed."""
+
+from __future__ import annotations
+
+from .parts import Version
+from .record import RestartRecord
+
+
+def allowed(record: RestartRecord) -> tuple[str, ...]:
+    """The transitions that `apply` takes now, as `operation:subject`. A plan says which of them are due."""
+    if record.status != "open":
+        return ()
+    units = record.completion_rule.units
+    keys = [f"reconcile:{effect_id}" for effect_id in record.pending_effects]
+    keys += [f"observe:{source_id}" for source_id, source in record.sources.items() if source.nature == "current"]
+    for unit_id, unit in units.items():
+        if unit.state == "pending":
+            keys += [f"make:{unit_id}", f"attach:{unit_id}"]
+        else:
+            keys += [f"validate:{unit_id}", f"recheck:{unit_id}", f"remake:{unit_id}"]
+    unsettled = any(effect.state in ("pending", "unknown") for effect in record.pending_effects.values())
+    if units and not unsettled and all(unit.state == "verified" for unit in units.values()):
+        keys.append(f"complete:{record.task_id}")
+    return tuple(keys)
+
+
+def wanted_version(record: RestartRecord, source_id: str) -> Version:
+    """The version of a source that the objective is about: the one that it names, or the one last seen."""
+    return record.objective.scope.versions.get(source_id, record.sources[source_id].version)

@@ -1,0 +1,150 @@
+"""The only ways to change a restart record: a transition with its evidence, and a change that somebody declares."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from ..errors import ContradictionError, TransitionError
+from .allowed import allowed, wanted_version
+from .assessment import Assessment
+from .parts import Artifact, Effect, Superseded, Unit
+from .record import RestartRecord, invalid
+from .transitions import Evidence, Made, SeenState, SettledEffect, Transition, Verified
+
+_Evidence = TypeVar("_Evidence")
+
+
+def apply(record: RestartRecord, transition: Transition, evidence: Evidence) -> RestartRecord:
+    """The record after a transition, by its evidence; the given one stays as it is.
+
+    Raises TransitionError for a transition that the record doesn't allow now, for evidence of another kind, for an
+    artifact that wasn't made from what the objective is about or says that it was checked already, for a check of
+    other bytes, and for a completion that no assessment of this very record found; ContradictionError where a
+    settled effect is said to have ended otherwise.
+    """
+    if transition.key not in allowed(record):
+        raise TransitionError(transition.key, "not allowed now")
+    match transition.op:
+        case "reconcile":
+            return _reconcile(record, transition, _expect(transition, evidence, SettledEffect))
+        case "observe":
+            return _observe(record, transition, _expect(transition, evidence, SeenState))
+        case "make" | "remake" | "attach":
+            return _make(record, transition, _expect(transition, evidence, Made))
+        case "validate" | "recheck":
+            return _validate(record, transition, _expect(transition, evidence, Verified))
+        case "complete":
+            return _complete(record, transition, _expect(transition, evidence, Assessment))
+
+
+def updated(record: RestartRecord, **fields: Any) -> RestartRecord:
+    """A checked record with other fields, and with what it allows then. Raises InvalidRecordError."""
+    given = {name: getattr(record, name) for name in type(record).model_fields}
+    try:
+        changed = RestartRecord(**{**given, **fields})
+        return changed.model_copy(update={"next_allowed": allowed(changed)})
+    except ValidationError as error:
+        raise invalid(error) from None
+
+
+def with_unit(record: RestartRecord, unit_id: str, **fields: Any) -> dict[str, Any]:
+    """The completion rule with other fields of one unit, as a field of a record."""
+    units = record.completion_rule.units
+    changed = {**units, unit_id: units[unit_id].model_copy(update=fields)}
+    return {"completion_rule": record.completion_rule.model_copy(update={"units": changed})}
+
+
+def _expect(transition: Transition, evidence: Any, kind: type[_Evidence]) -> _Evidence:
+    if type(evidence) is not kind:
+        raise TransitionError(transition.key, f"its evidence is a {kind.__name__}, not {type(evidence).__name__}")
+    return evidence
+
+
+def _reconcile(record: RestartRecord, transition: Transition, settled: SettledEffect) -> RestartRecord:
+    effect = record.pending_effects[transition.subject]
+    if effect.state not in ("pending", "unknown"):
+        if effect.state != settled.state:
+            raise ContradictionError(transition.key, f"recorded as {effect.state}, now said to be {settled.state}")
+        return record
+    told = Effect(**{**dict(effect), "state": settled.state, "evidence": settled.evidence})
+    return updated(record, pending_effects={**record.pending_effects, transition.subject: told})
+
+
+def _observe(record: RestartRecord, transition: Transition, seen: SeenState) -> RestartRecord:
+    if seen.source.nature != "current":
+        raise TransitionError(transition.key, "an observed source is a current one")
+    return updated(record, sources={**record.sources, transition.subject: seen.source})
+
+
+def _make(record: RestartRecord, transition: Transition, made: Made) -> RestartRecord:
+    unit = record.completion_rule.units[transition.subject]
+    artifact = made.artifact
+    if artifact.verification.state != "none":
+        raise TransitionError(transition.key, "a new artifact is unchecked until a validate transition has run")
+    _check_inputs(record, transition, unit, artifact)
+    owner = next(
+        (name for name, other in record.completion_rule.units.items() if other.artifact == made.artifact_id), None
+    )
+    if owner not in (None, transition.subject):
+        raise TransitionError(transition.key, f"artifact {made.artifact_id} belongs to unit {owner}")
+    superseded = record.superseded
+    artifacts = dict(record.artifacts)
+    if unit.artifact is not None:
+        because = "; ".join(transition.because) or f"{transition.op}d"
+        superseded = (*superseded, Superseded(id=unit.artifact, artifact=artifacts.pop(unit.artifact), because=because))
+    artifacts[made.artifact_id] = artifact
+    rule = with_unit(record, transition.subject, artifact=made.artifact_id, state="present", begun=None)
+    return updated(record, artifacts=artifacts, superseded=superseded, **rule)
+
+
+def _check_inputs(record: RestartRecord, transition: Transition, unit: Unit, artifact: Artifact) -> None:
+    """Whether an artifact was made from what the objective is about now."""
+    made = artifact.made_from
+    versions = (record.objective.version, record.criteria.version)
+    if (made.objective, made.criteria) != versions:
+        raise TransitionError(transition.key, "it was made for another version of the objective or the criteria")
+    for source_id in unit.sources:
+        wanted = wanted_version(record, source_id)
+        if made.sources.get(source_id) != wanted:
+            raise TransitionError(transition.key, f"it wasn't made from source {source_id} at version {wanted}")
+    for below in unit.units:
+        lower = record.completion_rule.units[below]
+        taken = made.artifacts.get(below)
+        if taken is None and unit.partial:
+            continue
+        if lower.artifact is None or lower.state != "verified" or record.artifacts[lower.artifact].sha256 != taken:
+            raise TransitionError(transition.key, f"it wasn't made from the verified artifact of unit {below}")
+    if unknown := made.artifacts.keys() - set(unit.units):
+        raise TransitionError(
+            transition.key, f"it was made from {', '.join(sorted(unknown))}, which the unit doesn't name"
+        )
+
+
+def _validate(record: RestartRecord, transition: Transition, verified: Verified) -> RestartRecord:
+    unit = record.completion_rule.units[transition.subject]
+    check = verified.verification
+    assert unit.artifact is not None
+    artifact = record.artifacts[unit.artifact]
+    if check.state == "none":
+        raise TransitionError(transition.key, "no check was made")
+    if check.sha256 != artifact.sha256:
+        raise TransitionError(transition.key, "the check was made on other bytes")
+    if check.criteria != record.criteria.version:
+        raise TransitionError(transition.key, "the check was made by other criteria")
+    if unit.verifier is not None and check.verifier != unit.verifier:
+        raise TransitionError(transition.key, f"the unit has to be checked by {unit.verifier}")
+    artifacts = {**record.artifacts, unit.artifact: artifact.model_copy(update={"verification": check})}
+    state = "verified" if check.state == "passed" else "present"
+    return updated(record, artifacts=artifacts, **with_unit(record, transition.subject, state=state))
+
+
+def _complete(record: RestartRecord, transition: Transition, found: Assessment) -> RestartRecord:
+    same = (found.task_id, found.state_version, found.generation)
+    if same != (record.task_id, record.state_version, record.generation):
+        raise TransitionError(transition.key, "the assessment is one of another record")
+    if not found.complete:
+        missing = ", ".join(f"{entry.what} {entry.id}: {entry.reason}" for entry in found.missing)
+        raise TransitionError(transition.key, f"missing: {missing}")
+    return updated(record, status="done")
