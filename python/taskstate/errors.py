@@ -218,3 +218,24 @@ class ContradictionError(TransitionError):
     """What an effect is said to have become contradicts what is recorded by evidence; that was kept."""
 
     code = "contradiction"
+
+
+class SecretError(TaskStateError, ValueError):
+    """Data holds what looks like a secret, and was not taken; `paths` names the places, nothing holds the value."""
+
+    code = "secret"
+
+    def __init__(self, paths: Sequence[str], reason: str = "looks like a secret") -> None:
+        shown = ", ".join(paths[:10]) + (f" and {len(paths) - 10} more" if len(paths) > 10 else "")
+        super().__init__(f"{shown}: {reason}")
+        self.paths = tuple(paths)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.paths, self.reason)
+
+
+class AlteredError(StorageError):
+    """Other bytes are there than those that were to be checked."""
+
+    code = "altered"

@@ -8,10 +8,11 @@ from .record import RestartRecord
 
 def allowed(record: RestartRecord) -> tuple[str, ...]:
     """The transitions that `apply` takes now, as `operation:subject`. A plan says which of them are due."""
-    if record.status != "open":
-        return ()
-    units = record.completion_rule.units
+    # What became of an external write may be told at any time, also after the task was paused or given up.
     keys = [f"reconcile:{effect_id}" for effect_id in record.pending_effects]
+    if record.status != "open":
+        return tuple(keys)
+    units = record.completion_rule.units
     keys += [f"observe:{source_id}" for source_id, source in record.sources.items() if source.nature == "current"]
     for unit_id, unit in units.items():
         if unit.state == "pending":

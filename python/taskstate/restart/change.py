@@ -31,7 +31,7 @@ def change(record: RestartRecord, declared: Change) -> RestartRecord:
     """
     if isinstance(declared, SetStatus):
         return _set_status(record, declared)
-    if record.status == "abandoned":
+    if record.status == "abandoned" and not isinstance(declared, LoseEffect):
         raise TransitionError(type(declared).__name__, "the task is abandoned")
     match declared:
         case NewObjective():
@@ -125,6 +125,10 @@ def _begin_effect(record: RestartRecord, declared: BeginEffect) -> RestartRecord
         raise TransitionError(key, "an effect begins as pending")
     if declared.effect_id in record.pending_effects:
         raise TransitionError(key, "the effect is recorded already")
+    for other_id, other in record.pending_effects.items():
+        same = (other.kind, other.target, other.idempotency_key) == (effect.kind, effect.target, effect.idempotency_key)
+        if same and other.state != "not_applied":
+            raise TransitionError(key, f"effect {other_id} has this idempotency key, and is {other.state}")
     return updated(record, pending_effects={**record.pending_effects, declared.effect_id: effect})
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..core.limits import BLANKS
+from .secrets import redact_text
 
 
 def _no_controls(text: str) -> str:
@@ -46,11 +47,17 @@ artifact passed its check."""
 
 
 class Part(BaseModel):
-    """Base of all parts: strict types, no other fields, immutable."""
+    """Base of all parts: strict types, no other fields, immutable, and shown without what looks like a secret."""
 
     model_config = ConfigDict(
         strict=True, extra="forbid", frozen=True, hide_input_in_errors=True, populate_by_name=True
     )
+
+    def __repr__(self) -> str:
+        return redact_text(super().__repr__())
+
+    def __str__(self) -> str:
+        return redact_text(super().__str__())
 
 
 class Scope(Part):

@@ -54,8 +54,8 @@ def _transitions(assessment: Assessment) -> Iterator[Transition]:
 def _works(units: list[Item]) -> Iterator[Transition]:
     """What is to be done to each unit: checks of what is there, then work, each unit after those it is made from."""
     for item in units:
-        if item.verdict == "validate" or item.verdict == "recheck":
-            yield _step(item.verdict, item)
+        if item.verdict in ("validate", "recheck"):
+            yield _step("validate" if item.verdict == "validate" else "recheck", item)
     for item in units:
         if item.fresh_inputs:  # a partial one takes in what is there before the others are made
             yield from _remade(item)
