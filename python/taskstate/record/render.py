@@ -110,7 +110,8 @@ class _Block:
 
     def briefly(self) -> str:
         """The block that says only that nothing is shown."""
-        return f"{_OPENING}Not shown here: {self._work} work items, {self._decisions} decisions.{_CLOSING}"
+        objective = "the objective, " if self._groups[0][1] else ""
+        return f"{_OPENING}Not shown here: {objective}{self._work} work items, {self._decisions} decisions.{_CLOSING}"
 
     def _left_out(self, shown: int) -> Iterator[str]:
         parts = []
