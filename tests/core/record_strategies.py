@@ -139,7 +139,7 @@ calls = st.one_of(
     st.tuples(st.just("set_objective"), _odd | st.none()),
     st.tuples(
         st.sampled_from(
-            ["list_work_items", "list_decisions", "objective", "counts", "work_count", "snapshot", "to_json"]
+            ["list_work_items", "list_decisions", "objective", "summary", "work_count", "snapshot", "to_json"]
         )
     ),
 )

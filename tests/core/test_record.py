@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import sys
+import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from taskstate.errors import AgentStateError
 
 from .records import FULL, decision, place, snapshot, work
 
@@ -17,7 +23,7 @@ def test_a_new_record_is_empty(twin: Any) -> None:
         assert record.snapshot() == {"schemaVersion": 1, "workItems": [], "decisions": []}
         assert record.objective() is None
         assert record.work_count() == 0
-        assert record.counts() == {"open": 0, "in_progress": 0, "blocked": 0, "done": 0, "total": 0}
+        assert record.summary() == {"open": 0, "in_progress": 0, "blocked": 0, "done": 0, "total": 0}
 
 
 def test_a_snapshot_comes_back_as_it_was_with_the_keys_in_the_order_of_the_format(twin: Any) -> None:
@@ -25,7 +31,7 @@ def test_a_snapshot_comes_back_as_it_was_with_the_keys_in_the_order_of_the_forma
     shuffled["workItems"] = [dict(reversed(item.items())) for item in shuffled["workItems"]]
     for record in (twin.Record.restore(FULL), twin.Record.restore(shuffled), twin.Record.create(shuffled)):
         assert repr(record.snapshot()) == repr(FULL)
-        assert list(record.counts().items()) == [
+        assert list(record.summary().items()) == [
             ("open", 1), ("in_progress", 0), ("blocked", 1), ("done", 1), ("total", 3),
         ]  # fmt: skip
 
@@ -66,7 +72,7 @@ def test_a_work_item_keeps_its_place_when_it_changes_and_goes_to_the_end_when_it
     assert record.add_work_item(work("a", "new")) == work("a", "new")
     assert [item["id"] for item in record.list_work_items()] == ["b", "c", "a"]
     assert [record.get_work_item(item_id)["id"] for item_id in "abc"] == list("abc")
-    assert record.work_count() == record.counts()["total"] == 3
+    assert record.work_count() == record.summary()["total"] == 3
 
 
 def test_a_decision_goes_to_the_end_when_it_is_added_again(twin: Any) -> None:
@@ -83,7 +89,7 @@ def test_any_status_follows_any_other(twin: Any, before: str) -> None:
     for after in ("open", "in_progress", "blocked", "done"):
         record = twin.Record.create({"workItems": [work(status=before)]})
         assert record.set_work_item_status("a", after)["status"] == after
-        assert (record.counts()[before], record.counts()[after]) == ((1, 1) if before == after else (0, 1))
+        assert (record.summary()[before], record.summary()[after]) == ((1, 1) if before == after else (0, 1))
 
 
 def test_a_copy_is_a_record_of_its_own(twin: Any) -> None:
@@ -146,3 +152,47 @@ def test_any_text_is_kept_as_it_is(twin: Any, ids: list[str], content: str, obje
     assert repr(record.snapshot()) == repr(value)
     assert all(record.get_work_item(item_id) == work(item_id, content) for item_id in ids)
     assert all(record.get_decision(item_id) == decision(item_id, content) for item_id in ids)
+
+
+def test_threads_meet_no_error_but_those_of_their_own_calls(twin: Any) -> None:
+    record = twin.Record.create({"workItems": [work(f"i{number}") for number in range(50)]})
+    unexpected: list[BaseException] = []
+
+    def run(*calls: Callable[[int], Any]) -> None:
+        for turn in range(300):
+            for call in calls:
+                try:
+                    call(turn)
+                except AgentStateError:
+                    pass
+                except BaseException as error:
+                    unexpected.append(error)
+
+    workers = [
+        (lambda turn: record.add_work_item(work(f"n{turn}")), lambda turn: record.add_decision(decision(f"n{turn}"))),
+        (lambda turn: record.remove_work_item(f"n{turn}"), lambda turn: record.remove_decision(f"n{turn}")),
+        (lambda turn: record.set_work_item_status(f"i{turn % 60}", "done"), lambda turn: record.get_work_item("n1")),
+        (lambda turn: record.snapshot(), lambda turn: record.summary(), lambda turn: record.copy()),
+    ]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=run, args=calls) for calls in workers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert unexpected == []
+    assert twin.Record.restore(record.snapshot()).summary() == record.summary()
+
+
+def test_it_can_be_copied_but_not_derived_from(twin: Any) -> None:
+    record = twin.Record.create({"workItems": [work()]})
+    for other in (copy.copy(record), copy.deepcopy(record)):
+        other.remove_work_item("a")
+        assert record.work_count() == 1
+    assert twin.Record().snapshot() == snapshot()
+    with pytest.raises(TypeError, match="not an acceptable base type"):
+        type("Mine", (twin.Record,), {})

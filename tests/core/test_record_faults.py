@@ -74,7 +74,7 @@ FAULTS: list[tuple[str, tuple[Any, ...], str, str]] = [
     ("add_work_item", (work("x", ""),), "content", "blank"),
     ("add_work_item", (work("x", "y", None),), "status", "NoneType is not a str"),
     ("add_work_item", (work("x", "y", "Open"),), "status", "none of open, in_progress, blocked, done"),
-    ("add_decision", ("x",), "item", "str is not a dict"),
+    ("add_decision", ("x",), "decision", "str is not a dict"),
     ("add_decision", ({"content": "x"},), "id", "missing"),
     ("add_decision", (decision("x", []),), "content", "list is not a str"),
     ("set_work_item_status", (1, "open"), "id", "int is not a str"),

@@ -82,8 +82,8 @@ def test_only_a_dict_is_a_dict(twin: Any, value: Any) -> None:
     assert place(twin.Record.restore, value)[0] == "snapshot"
     if value is not None:
         assert place(twin.Record.create, value)[0] == "input"
-    for method in ("add_work_item", "add_decision"):
-        assert place(getattr(twin.Record.restore(FULL), method), value)[0] == "item"
+    for method, argument in (("add_work_item", "item"), ("add_decision", "decision")):
+        assert place(getattr(twin.Record.restore(FULL), method), value)[0] == argument
     for field in ("workItems", "decisions"):
         for make in (twin.Record.create, twin.Record.restore):
             path, reason = place(make, {**snapshot(), field: [value]})
@@ -197,7 +197,7 @@ def test_what_is_removed_replaced_or_dropped_is_let_go(twin: Any) -> None:
     for item in items[300:]:
         record.set_work_item_content(item["id"], "other")
     for _ in range(3):
-        kept = [record.snapshot(), other.list_work_items(), other.get_work_item("i1"), other.to_json(), other.counts()]
+        kept = [record.snapshot(), other.list_work_items(), other.get_work_item("i1"), other.to_json(), other.summary()]
     del record, other, kept
     assert references(items) == before
 

@@ -66,7 +66,7 @@ def test_making_a_record(value: Any) -> None:
     assert repr(value) == before
     if found[0] == "result":
         agree(lambda twin: twin.restore(value).to_json())
-        agree(lambda twin: twin.restore(value).counts())
+        agree(lambda twin: twin.restore(value).summary())
         agree(lambda twin: twin.restore(value).copy().snapshot())
 
 

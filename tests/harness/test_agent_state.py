@@ -12,7 +12,7 @@ import pytest
 
 from taskstate import agent_state_layer, sync
 from taskstate.core import estimate_tokens
-from taskstate.errors import AgentStateError
+from taskstate.errors import AgentStateError, LifecycleError
 from taskstate.harness import Diagnostic, Execution, Harness
 from taskstate.layer import AgentStateLayer
 from taskstate.record import render_agent_state
@@ -199,3 +199,19 @@ def test_the_harness_without_await_has_the_layer_too() -> None:
             "workItems": [{**ITEM, "status": "done"}],
             "decisions": [{"id": "d", "content": "x"}],
         }
+
+
+def test_a_disabled_layer_is_disabled_in_children_too_and_has_no_view() -> None:
+    async def scenario() -> None:
+        storage = MemoryStorage()
+        await storage.set("layers/agent-state/t/state", {"schemaVersion": 9})
+        layer = agent_state_layer(on_init_error="disable")
+        async with running(storage, task_layer(), layer) as run:
+            with pytest.raises(LifecycleError, match="is disabled in this run"):
+                _ = run.context["agent-state"].view
+            async with run.spawn() as child:
+                with pytest.raises(LifecycleError, match="is disabled in this run"):
+                    await child.call_tool("agent-state/addWorkItem", {"id": "a", "content": "c"})
+            assert run.state("agent-state") is None
+
+    asyncio.run(scenario())

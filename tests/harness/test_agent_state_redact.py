@@ -103,7 +103,7 @@ def test_a_status_is_left_alone_and_nested_operations_are_redacted_as_other_argu
     asyncio.run(scenario())
 
 
-def test_a_stored_state_that_redaction_spoils_is_refused_or_set_aside(open_storage: Open) -> None:
+def test_a_stored_state_that_redaction_spoils_is_refused_and_never_moved_away(open_storage: Open) -> None:
     stored = {
         "schemaVersion": 1,
         "workItems": [{"id": f"sk-{number}", "content": "c", "status": "open"} for number in (1, 2)],
@@ -113,14 +113,13 @@ def test_a_stored_state_that_redaction_spoils_is_refused_or_set_aside(open_stora
     async def scenario() -> None:
         storage = open_storage()
         await storage.set(KEY, stored)
-        with pytest.raises(AgentStateError, match="Duplicate work item id"):
-            async with running(storage, *layers(), redact=to_x):
-                pass
-        assert await storage.get(KEY) == stored
-        aside = agent_state_layer(on_init_error="set_aside")
-        async with running(storage, task_layer(), aside, redact=to_x) as run:
-            assert len(agent(run).view) == 0
-        assert len([key for key in await storage.list("layers/agent-state/t/") if "set-aside" in key]) == 1
+        for option in ("raise", "set_aside"):
+            layer = agent_state_layer(on_init_error=option)
+            with pytest.raises(AgentStateError, match="Duplicate work item id"):
+                async with running(storage, task_layer(), layer, redact=to_x):
+                    pass
+            assert await storage.get(KEY) == stored
+            assert await storage.list("layers/agent-state/t/") == [KEY]
 
     asyncio.run(scenario())
 
@@ -143,5 +142,14 @@ def test_an_imported_state_that_could_not_be_loaded_is_refused(redact: Any) -> N
             assert caught.value.path == "workItems[1].id"
             assert caught.value.__notes__[-1] == "in document.layers.agent-state.state"
             assert await harness.threads.list() == []
+
+    asyncio.run(scenario())
+
+
+def test_a_redaction_of_every_text_leaves_operations_what_they_are() -> None:
+    async def scenario() -> None:
+        async with running(None, *layers(), redact=str.upper) as run:
+            operations = [{"op": "add_work_item", "args": [{"id": "b", "content": "c", "status": "blocked"}]}]
+            assert await agent(run).apply(operations=operations) == [{"id": "B", "content": "C", "status": "blocked"}]
 
     asyncio.run(scenario())

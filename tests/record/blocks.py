@@ -70,7 +70,8 @@ def check_block(text: str, snapshot: Any) -> Block | None:
     assert text.count("</agent_state") == 1
     text.encode()
     assert text.endswith(CLOSING)
-    counts = f"{len(snapshot['workItems'])} work items, {len(snapshot['decisions'])} decisions"
+    objective = "the objective, " if "objective" in snapshot else ""
+    counts = f"{objective}{len(snapshot['workItems'])} work items, {len(snapshot['decisions'])} decisions"
     if text == f"{OPENING}Not shown here: {counts}.{CLOSING}" or OPENING.startswith(text.removesuffix(CLOSING)):
         return None
     block = parse(text)

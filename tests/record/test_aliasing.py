@@ -122,7 +122,7 @@ def test_the_arguments_of_operations_can_change_afterwards() -> None:
 
 
 def test_two_states_of_one_input_share_nothing_and_an_earlier_snapshot_stays() -> None:
-    """pydantic/pydantic-ai#1684, langchain-ai/langgraph#8314."""
+    """Reported of other libraries as pydantic/pydantic-ai#1684 and langchain-ai/langgraph#8314."""
     given = fresh()
     first, second = restore_agent_state(given), restore_agent_state(given)
     snapshot = first.snapshot()
@@ -140,7 +140,7 @@ def test_two_states_of_one_input_share_nothing_and_an_earlier_snapshot_stays() -
 
 
 def test_restoring_gives_exactly_the_snapshot_whatever_came_later() -> None:
-    """rohitg00/agentmemory#1190."""
+    """Reported of another library as rohitg00/agentmemory#1190."""
     state = AgentState(objective="two", work_items=[{"id": "1", "content": "x"}, {"id": "2", "content": "y"}])
     snapshot, text = state.snapshot(), state.to_json()
     state.add_work_item({"id": "3", "content": "z"})

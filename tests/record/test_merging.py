@@ -217,13 +217,20 @@ def test_an_objective_is_merged_like_an_item(parent: Any, child: Any, base: Any,
     assert result.conflicts == (["objective"] if conflict else [])
 
 
-@pytest.mark.parametrize("item_id", ["a.b", "a[0]", "x y", "a\nb", '"', "é"])
-def test_a_path_names_an_odd_id_so_that_it_can_be_told_from_others(item_id: str) -> None:
+@pytest.mark.parametrize(
+    ("item_id", "path"),
+    [
+        ("a", "workItems.a"),
+        ("a.b", 'workItems["a.b"]'),
+        ("a[0]", 'workItems["a[0]"]'),
+        ("a\nb", 'workItems["a\\nb"]'),
+        ('"', 'workItems["\\""]'),
+        ("é", 'workItems["\\u00e9"]'),
+    ],
+)
+def test_a_path_names_an_odd_id_so_that_it_can_be_told_from_others(item_id: str, path: str) -> None:
     result = merged(snapshot((item_id, "x", "open")), snapshot((item_id, "y", "open")), snapshot())
-    (path,) = result.rejected
-    assert path.startswith("workItems")
-    assert "\n" not in path
-    assert path != f"workItems.{item_id}" or item_id.isalnum()
+    assert result.rejected == [path]
 
 
 @given(base=snapshots, first=call_lists, second=call_lists)
@@ -234,7 +241,7 @@ def test_a_child_merged_twice_changes_nothing_the_second_time(base: Any, first: 
     assert by_id(merged(once.snapshot, child, base).snapshot) == by_id(once.snapshot)
 
 
-def test_a_merge_of_many_items_grows_with_their_number() -> None:
+def test_twenty_thousand_items_are_merged() -> None:
     base = snapshot(*((f"i{n}", "c", "open") for n in range(20_000)))
     child = copy.deepcopy(base)
     for item in child["workItems"]:

@@ -279,7 +279,7 @@ def test_the_same_state_gives_the_same_block_in_every_place() -> None:
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("budget", [1, 150, 800, 100_000, 0])
+@pytest.mark.parametrize("budget", [800, 0])
 def test_a_hundred_thousand_items_are_shown_in_little_more_time_than_they_are_read(budget: int) -> None:
     source = many(100_000)
     start = time.perf_counter()
@@ -288,4 +288,4 @@ def test_a_hundred_thousand_items_are_shown_in_little_more_time_than_they_are_re
     start = time.perf_counter()
     text = render_agent_state(source, budget)
     assert time.perf_counter() - start < 40 * read + 2
-    assert "Work items: 100000" in text or budget == 1
+    assert "Work items: 100000" in text

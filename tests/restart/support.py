@@ -20,7 +20,7 @@ from taskstate.restart import (
 )
 from taskstate.restart.allowed import allowed, wanted_version
 from taskstate.restart.parts import Artifact, Effect, MadeFrom, Source, Verification, Version
-from taskstate.restart.transitions import Evidence, Made, Op, Plan, SeenState, SettledEffect, Transition, Verified
+from taskstate.restart.transitions import Evidence, Made, Plan, SeenState, SettledEffect, Transition, Verified
 
 NOW = 1_000
 PROPOSALS = ("P1", "P2", "P3", "P4")
@@ -108,11 +108,7 @@ def effect(state: str = "unknown", **fields: Any) -> dict[str, Any]:
 def step(key: str, *because: str) -> Transition:
     """The transition with this key."""
     op, _, subject = key.partition(":")
-    ops: dict[str, Op] = {
-        name: name
-        for name in ("reconcile", "observe", "attach", "validate", "recheck", "make", "remake", "complete")  # type: ignore[misc]
-    }
-    return Transition(op=ops[op], subject=subject, because=because)
+    return Transition.model_validate({"op": op, "subject": subject, "because": because})
 
 
 def keys(made: Plan) -> list[str]:

@@ -1,7 +1,8 @@
-"""The hot paths: check, clone, compare, merge, cap and render.
+"""The hot paths: check, clone, compare, merge, cap and render, and the record beneath an AgentState.
 
 Plain functions of plain JSON data, safe to call from any thread. They never change their
-arguments. `BACKEND` tells whether the native core or its pure-Python twin is in use.
+arguments. `Record` is what `taskstate.record.AgentState` keeps its content in. `BACKEND` tells
+whether the native core or its pure-Python twin is in use.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ..types import MergeMode
 from . import twin
 from .block import render
 from .faults import format_path
-from .limits import DEFAULT_MAX_BYTES, MAX_CHECKPOINTS, MAX_DEPTH, OUTCOME_KEY, SCHEMA_VERSION, cap, empty_state
+from .limits import DEFAULT_MAX_BYTES, MAX_CHECKPOINTS, MAX_DEPTH, OUTCOME_KEY, cap, empty_state
 from .tokens import CountTokens, estimate_tokens
 from .twin import BACKEND, Record, check_state, clone, equal, measure, validate
 
@@ -52,7 +53,6 @@ __all__ = [
     "MAX_CHECKPOINTS",
     "MAX_DEPTH",
     "OUTCOME_KEY",
-    "SCHEMA_VERSION",
     "CountTokens",
     "Record",
     "cap",

@@ -16,9 +16,10 @@ from .limits import MAX_DEPTH
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _SHOWN_KEY = 60
+_NAME_OF = type.__dict__["__name__"].__get__  # a metaclass may have one of its own, which runs a user's code
 _JSON_TYPES = (dict, list, tuple, str, int, float)
 
-_REASONS = {
+REASONS = {
     "surrogate": "string holds a lone surrogate",
     "key_surrogate": "key holds a lone surrogate",
     "not_finite": "number is not finite",
@@ -47,7 +48,7 @@ def format_path(name: str, keys: Sequence[Any]) -> str:
 def describe(value: object) -> str:
     """The name of a value's type, and the JSON type it derives from where it is a subclass."""
     kind = type(value)
-    name = kind.__name__[:100]
+    name = str(_NAME_OF(kind))[:100]
     for base in _JSON_TYPES:
         if issubclass(kind, base) and kind is not base and kind is not bool:
             return f"{name} (a subclass of {base.__name__})"
@@ -67,12 +68,12 @@ def value_fault(kind: str, name: str, keys: Sequence[Any], subject: Any) -> Inva
         return InvalidValueError(format_path(name, keys), f"key of type {describe(subject)} is not a str")
     if kind == "too_deep":
         return _depth_fault(name, keys, subject)
-    return InvalidValueError(format_path(name, keys), _REASONS[kind])
+    return InvalidValueError(format_path(name, keys), REASONS[kind])
 
 
 def state_fault(kind: str, name: str, keys: Sequence[Any], subject: Any) -> InvalidStateError:
     """The error for JSON data that is not a task state; `kind` is `missing` or what is wanted there."""
-    reason = _REASONS.get(kind) or f"{describe(subject)} is not {kind}"
+    reason = REASONS.get(kind) or f"{describe(subject)} is not {kind}"
     return InvalidStateError(format_path(name, keys), reason)
 
 
@@ -94,4 +95,4 @@ def _depth_fault(name: str, keys: Sequence[Any], root: Any) -> InvalidValueError
             back = format_path(name, keys[: seen[id(here)]])
             return InvalidValueError(format_path(name, keys[:depth]), f"refers back to {back}")
         seen[id(here)] = depth
-    return InvalidValueError(format_path(name, keys), _REASONS["too_deep"])
+    return InvalidValueError(format_path(name, keys), REASONS["too_deep"])

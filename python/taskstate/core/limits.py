@@ -1,4 +1,4 @@
-"""What bounds a state, and what both twins take a state to be before anything is in it.
+"""What bounds a state, and what both twins take one to be before anything is in it.
 
 The native core has its own copies of the numbers; a test compares them.
 """
@@ -20,7 +20,7 @@ OUTCOME_KEY = "__outcome"
 """The key of `data` that holds how the last execution ended; it never crosses a three-way merge."""
 
 
-SCHEMA_VERSION = 1
+AGENT_STATE_VERSION = 1
 """The version of an agent state's snapshots."""
 
 BLANKS = (

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from ..errors import AgentStateError
 from ..types import STATUSES
-from .faults import describe, format_path
-from .limits import MAX_DEPTH, SCHEMA_VERSION
+from .faults import REASONS, describe, format_path
+from .limits import AGENT_STATE_VERSION
 
 Given = Literal["input", "snapshot"]
 
@@ -18,12 +18,10 @@ _SHOWN_ID = 200
 _LARGEST_SHOWN_VERSION = 10**6
 
 _REASONS = {
-    "missing": "missing",
+    **{kind: REASONS[kind] for kind in ("missing", "surrogate", "too_deep")},
     "blank": "blank",
-    "surrogate": "string holds a lone surrogate",
     "status": f"none of {', '.join(STATUSES)}",
     "unknown": "unknown field",
-    "too_deep": f"nested deeper than {MAX_DEPTH} levels",
 }
 
 
@@ -56,8 +54,8 @@ def unknown(noun: str, keys: Sequence[Any], item_id: str) -> AgentStateError:
 
 def _version_reason(version: Any) -> str:
     if type(version) is int and abs(version) <= _LARGEST_SHOWN_VERSION:
-        return f"version {version} is not supported, only {SCHEMA_VERSION} is"
-    return f"{describe(version)} is not {SCHEMA_VERSION}"
+        return f"version {version} is not supported, only {AGENT_STATE_VERSION} is"
+    return f"{describe(version)} is not {AGENT_STATE_VERSION}"
 
 
 def _shown(item_id: str) -> str:

@@ -51,7 +51,7 @@ class Reporter:
     def _message(self, error: BaseException) -> str:
         kind = type(error).__name__
         try:
-            text = f"{kind}: {error}"
+            text = "; ".join([f"{kind}: {error}", *getattr(error, "__notes__", ())])
             return text if self._redact is None else redact_text(text, self._redact)
         except Exception:  # noqa: BLE001 - a text that can't be redacted is not shown
             return kind

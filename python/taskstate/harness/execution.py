@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .. import core
 from ..errors import LifecycleError
-from ..layer.context import ExecutionContext
+from ..layer.context import ContextLayer, ExecutionContext
 from ..layer.functions import LayerFunction, ToolStyle, decode_arguments, tool_specs
 from ..types import JSON, Outcome
 from .budget import allocate_budgets
@@ -118,6 +118,11 @@ class Execution:
         self._lifecycle.layer(layer_id)
         return self._lifecycle.states.get(self.execution_id, layer_id)
 
+    def _view(self, layer: ContextLayer) -> Any:
+        state = self._peek(layer.id)
+        self._lifecycle.check_enabled(self._ctx, layer.id)
+        return layer.view(state)
+
     def tools(self, style: ToolStyle = "plain") -> list[dict[str, JSON]]:
         """The layers' functions as tools for a model.
 
@@ -130,7 +135,8 @@ class Execution:
         """Call a tool by its name (`task-state/setTaskData`) or its alias, from any thread or loop.
 
         `arguments` is a dict or the JSON text of one. Durable when this returns. Raises
-        ConfigurationError for an unknown tool and InvalidArgumentError for bad arguments.
+        ConfigurationError for an unknown tool, InvalidArgumentError for bad arguments, and what the function
+        itself refuses (AgentStateError, say): all of them TaskStateError, whose text can be told to the model.
         """
         layer_id, function = self._lifecycle.find_tool(name)
         return await self._call_function(layer_id, function, decode_arguments(name, arguments))

@@ -36,7 +36,7 @@ class LayerHandle:
     @property
     def view(self) -> Any:
         """The state as the layer's own type has it (an AgentState for the agent-state layer); a copy, too."""
-        return self._layer.view(self._execution._peek(self._layer.id))
+        return self._execution._view(self._layer)
 
     def __getattr__(self, name: str) -> Any:
         for function in self._layer.functions:

@@ -32,7 +32,8 @@ class Harness:
     under way and closes the storage (which opens again when it is next used).
 
     `strict=False` reports durable writes that fail to `diagnostics` instead of raising them.
-    `redact` is a callable from str to str, applied to every string that is stored, shown or reported.
+    `redact` is a callable from str to str, applied to every string that is stored, shown or reported, also to its
+    own results: it must leave those as they are.
     `shared_thread` says what the second of two root executions on one thread meets when it writes:
     `conflict` (ConflictError, nothing overwritten) or `last_writer`. `context_window` and
     `response_reserve` are tokens out of which `recall` allocates. `max_state_bytes` limits one state.

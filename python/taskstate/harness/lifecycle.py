@@ -138,23 +138,21 @@ class Lifecycle:
     async def _init_layer(self, layer: ContextLayer, hook: Hook, ctx: ExecutionContext, storage: InitStorage) -> None:
         try:
             try:
-                await self._load(layer, hook, ctx, storage)
+                result = await hook(storage=storage, scope_key=storage.scope_key, ctx=ctx)
             except (InvalidStateError, AgentStateError) as error:
                 if layer.on_init_error != "set_aside":
                     raise
                 await set_aside(storage)
                 self.reporter.report(layer.id, "init", ctx.execution_id, error)
-                await self._load(layer, hook, ctx, storage)
+                result = await hook(storage=storage, scope_key=storage.scope_key, ctx=ctx)
+            # Not within that `try`: what only redaction spoils is no reason to move a good record away.
+            self.states.set(ctx, layer, _field(result, "state", layer, "init"))
         except Exception as error:
             self.reporter.report(layer.id, "init", ctx.execution_id, error)
             if layer.on_init_error != "disable":
                 error.add_note(f"while layer {layer.id} loaded {storage.record.key}")
                 raise
             self._disabled.add((ctx.execution_id, layer.id))
-
-    async def _load(self, layer: ContextLayer, hook: Hook, ctx: ExecutionContext, storage: InitStorage) -> None:
-        result = await hook(storage=storage, scope_key=storage.scope_key, ctx=ctx)
-        self.states.set(ctx, layer, _field(result, "state", layer, "init"))
 
     async def recall(
         self, ctx: ExecutionContext, budgets: Mapping[str, float], *, query: str = "", log: Sequence[Any] = ()
@@ -198,6 +196,9 @@ class Lifecycle:
     async def spawn(self, parent: ExecutionContext, child: ExecutionContext) -> list[Spawned]:
         """Give a child what it inherits. A child's states are never written to the storage."""
         spawned = []
+        self._disabled |= {
+            (child.execution_id, layer.id) for layer in self.layers if self.is_disabled(parent, layer.id)
+        }
         for layer, hook in self._having("on_spawn", self._by_slot):
             if self.states.get(parent.execution_id, layer.id) is None:
                 continue
@@ -278,19 +279,26 @@ class Lifecycle:
         await self.states.flush(ctx)
 
     async def call(self, ctx: ExecutionContext, layer_id: str, function: LayerFunction, arguments: Any) -> JSON:
-        """Call a function of a layer; when this returns, its change of the state is durable."""
+        """Call a function of a layer; when this returns, what its result says of the state is durable."""
         layer = self.layer(layer_id)
-        if self.is_disabled(ctx, layer_id):
-            raise LifecycleError(f"layer {layer_id} is disabled in this run: its state couldn't be loaded")
+        self.check_enabled(ctx, layer_id)
         parsed = function.parse(f"{layer_id}/{function.name}", arguments)
         if self._redact is not None:
             parsed = redact_arguments(parsed, self._redact, Fixed.of(layer), function.nested)
         async with self._exclusive(ctx, layer):
             change = function.apply(self.states.lend(ctx.execution_id, layer), parsed, ctx)
-            write = None if change.state is None else self.states.set(ctx, layer, change.state)
+            if change.state is None:
+                write = self.states.under_way(ctx, layer)
+            else:
+                write = self.states.set(ctx, layer, change.state)
         if write is not None:
             await self.states.ended(ctx, write)
         return change.result
+
+    def check_enabled(self, ctx: ExecutionContext, layer_id: str) -> None:
+        """Raise LifecycleError where a failed init took a layer out of this execution."""
+        if self.is_disabled(ctx, layer_id):
+            raise LifecycleError(f"layer {layer_id} is disabled in this run: its state couldn't be loaded")
 
     def is_disabled(self, ctx: ExecutionContext, layer_id: str) -> bool:
         """Whether a failed init took a layer out of this execution."""

@@ -74,7 +74,7 @@ async def run_paths(
         return settled
     errors = {index: path.error for index, path in enumerate(settled) if path.error is not None}
     if errors:
-        raise ParallelError([path.value for path in settled], errors)
+        raise ParallelError([path.value for path in settled], errors) from next(iter(errors.values()))
     return [path.value for path in settled]
 
 

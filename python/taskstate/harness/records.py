@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from ..storage import StorageAdapter, SupportsVersions
@@ -16,11 +17,19 @@ _UNREAD: Any = object()
 
 
 class Record:
-    """One stored state as a root execution last saw it; the executions below it share it."""
+    """One stored state as a root execution last saw it; the executions below it share it.
+
+    `latest` is the write asked for last, `durable` the state that is stored, as the execution has it. When a
+    write fails, `revert` is called with that before anything else can happen, and what waits to be written after
+    the failed state is given up with it.
+    """
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.version: Any = _UNREAD
+        self.latest: asyncio.Future[None] | None = None
+        self.durable: JSON = None
+        self.revert: Callable[[JSON], None] | None = None
 
 
 class Records:
@@ -51,7 +60,7 @@ class Records:
         lane = self._lanes.get(record.key)
         if lane is None:
             lane = self._lanes[record.key] = _Lane()
-        future = lane.add(record, value)
+        future = record.latest = lane.add(record, value)
         if lane.task is None:
             lane.task = asyncio.get_running_loop().create_task(self._run(record.key, lane, lane.queue.popleft()))
         return future
@@ -66,7 +75,11 @@ class Records:
                     lane.abandon(error)
                     self._lanes.pop(key, None)
                     raise
+                if entry.record.revert is not None:
+                    lane.abandon(error, entry.record)
+                    entry.record.revert(entry.record.durable)
             else:
+                entry.record.durable = entry.value
                 entry.done()
             if not lane.queue:
                 del self._lanes[key]
@@ -126,7 +139,9 @@ class _Lane:
         self.queue[-1].waiting.append(future)
         return future
 
-    def abandon(self, error: BaseException) -> None:
-        for entry in self.queue:
+    def abandon(self, error: BaseException, record: Record | None = None) -> None:
+        """Give up what waits, all of it or what there is of one record."""
+        given_up = [entry for entry in self.queue if record is None or entry.record is record]
+        for entry in given_up:
+            self.queue.remove(entry)
             entry.fail(error)
-        self.queue.clear()

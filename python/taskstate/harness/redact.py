@@ -69,7 +69,7 @@ def redact_arguments(parsed: BaseModel, redact: Redact, fixed: Fixed, nested: fr
     What is nested in those that aren't `nested` is redacted when it enters the state.
     """
     redacted = {
-        name: redact_value(core.clone(value, name), redact, fixed)
+        name: redact_value(core.clone(value, name), redact, fixed, (name,))
         for name, value in parsed
         if type(value) is str or name in nested
     }

@@ -19,7 +19,8 @@ class States:
     """Holds, for each execution and layer, a state that nobody outside has a reference to.
 
     A state is checked, redacted, copied (unless its layer is pure) and, where the execution has a
-    stored record, handed on to be written. A state that is refused changes nothing.
+    stored record, handed on to be written. A state that is refused changes nothing, and neither does one that
+    can't be written, unless failed writes are only reported (`strict` off).
     """
 
     def __init__(
@@ -67,8 +68,17 @@ class States:
         future.add_done_callback(lambda done: self._written(ctx, layer, writes, done))
         return future
 
+    def under_way(self, ctx: ExecutionContext, layer: ContextLayer) -> asyncio.Future[None] | None:
+        """The write asked for last, where it hasn't ended; the state isn't durable before it has."""
+        record = self._bound.get(ctx.execution_id, {}).get(layer.id)
+        latest = None if record is None else record.latest
+        return None if latest is None or latest.done() else latest
+
     def bind(self, ctx: ExecutionContext, layer: ContextLayer, record: Record) -> None:
         """From now on write every state of this layer and execution to `record`."""
+        record.durable = self.get(ctx.execution_id, layer.id)
+        if self._strict:
+            record.revert = lambda durable: self._revert(ctx, layer, durable)
         self._bound.setdefault(ctx.execution_id, {})[layer.id] = record
 
     async def flush(self, ctx: ExecutionContext) -> None:
@@ -118,6 +128,11 @@ class States:
             return core.clone(state, "", max_bytes=self._max_bytes)
         core.validate(state, "", max_bytes=self._max_bytes)
         return state
+
+    def _revert(self, ctx: ExecutionContext, layer: ContextLayer, durable: JSON) -> None:
+        """Let a call that raises have changed nothing: what couldn't be stored isn't the state either."""
+        if ctx.execution_id in self._live:
+            self._live[ctx.execution_id][layer.id] = durable
 
     def _written(
         self,

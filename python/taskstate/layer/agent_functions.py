@@ -48,9 +48,10 @@ def _function(
         return model
 
     def apply(state: JSON, arguments: Any, ctx: ExecutionContext) -> Change:
-        record = create_agent_state() if state is None else restore_agent_state(state)
-        result = call(record, **arguments.model_dump(exclude_unset=True))
-        return Change(result, record.snapshot() if changes else None)
+        agent_state = create_agent_state() if state is None else restore_agent_state(state)
+        given = {argument: getattr(arguments, argument) for argument in arguments.model_fields_set}
+        result = call(agent_state, **given)
+        return Change(result, agent_state.snapshot() if changes else None)
 
     return LayerFunction(name, attribute, description, arguments, apply, for_model, nested)
 

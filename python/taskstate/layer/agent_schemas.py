@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..types import WorkItemStatus
-from .schemas import PlainStr
+from .schemas import PlainStr, exact_str
 
 Id = Annotated[PlainStr, Field(description="The id, unique among its kind.")]
 Content = Annotated[PlainStr, Field(description="What it is, in a few words.")]
-Status = Annotated[WorkItemStatus, Field(description="Where the work item stands.")]
+Status = Annotated[WorkItemStatus, BeforeValidator(exact_str), Field(description="Where the work item stands.")]
 
 
 def _listed(value: Any) -> Any:
@@ -25,7 +25,9 @@ class _Arguments(BaseModel):
 class ReadAgentState(_Arguments):
     """Arguments of readAgentState."""
 
-    status: Annotated[WorkItemStatus | None, Field(description="Only work items of this status.")] = None
+    status: Annotated[
+        WorkItemStatus | None, BeforeValidator(exact_str), Field(description="Only work items of this status.")
+    ] = None
 
 
 class AddWorkItem(_Arguments):
@@ -53,7 +55,7 @@ class AddDecision(_Arguments):
 class SetObjective(_Arguments):
     """Arguments of setObjective."""
 
-    objective: str | None
+    objective: Annotated[str | None, BeforeValidator(exact_str)]
 
 
 class SetWorkItemContent(_Arguments):

@@ -10,6 +10,7 @@ from .. import core
 from ..errors import AgentStateError, ConfigurationError
 from ..record import AgentState, create_agent_state, restore_agent_state
 from ..record.merging import merge
+from ..record.operations import OPERATIONS
 from ..record.render import render
 from ..storage import STATE, ScopedStorage
 from ..types import JSON, STATUSES, Message, Scope, Slot
@@ -31,10 +32,11 @@ def agent_state_layer(
 ) -> AgentStateLayer:
     """A layer that keeps where a thread's declared work stands; its state is the snapshot of an AgentState.
 
-    The model reads it, adds work items and decisions and sets statuses by the layer's tools. Code has these and
-    the other methods of AgentState as async functions (`run.context["agent-state"].remove_work_item(id=...)`,
-    `.apply(operations=[...])`). Each change is durable when its call returns. `run.context["agent-state"].view` is
-    an AgentState with what is recorded now.
+    The model reads it, adds work items and decisions and sets statuses by the layer's four tools. Code has these
+    as async functions of `run.context["agent-state"]`, called with keyword arguments, such as
+    `add_work_item(id=..., content=...)`, and beside them `set_objective`, `set_work_item_content`,
+    `remove_work_item`, `remove_decision` and `apply`. Each change is durable when its call returns.
+    `run.context["agent-state"].view` is an AgentState of what is recorded now: a copy, for reading.
 
     What a child added, removed and changed joins its parent's state when it returns, item by item. Where both sides
     changed one item, the later merge wins; a new id that the parent gave to something else meanwhile stays the
@@ -62,9 +64,9 @@ class AgentStateLayer(ContextLayer):
 
     pure: ClassVar[bool] = True
     fixed_keys: ClassVar[frozenset[str]] = frozenset(
-        {"schemaVersion", "workItems", "decisions", "objective", "id", "content", "status"}
+        {"schemaVersion", "workItems", "decisions", "objective", "id", "content", "status", "op", "args"}
     )
-    fixed_values: ClassVar[frozenset[str]] = frozenset(STATUSES)
+    fixed_values: ClassVar[frozenset[str]] = frozenset({*STATUSES, *OPERATIONS})
     functions = AGENT_STATE_FUNCTIONS
 
     def __init__(self, id: str, *, count_tokens: core.CountTokens | None, role: str, **options: Any) -> None:

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
-def _exact_str(value: Any) -> Any:
+def exact_str(value: Any) -> Any:
+    """The value itself, unless it is of a class derived from str."""
     if isinstance(value, str) and type(value) is not str:
         raise ValueError(f"{type(value).__name__} is a subclass of str")
     return value
 
 
-PlainStr = Annotated[str, BeforeValidator(_exact_str), Field(min_length=1)]
+PlainStr = Annotated[str, BeforeValidator(exact_str), Field(min_length=1)]
 """A str of at least one character, and no subclass of it."""
 
 

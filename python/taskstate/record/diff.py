@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .state import AgentState, restore_agent_state
-from .types import AgentStateDiff, AgentStateSnapshot, Changes, ItemChange
+from .types import AgentStateDiff, AgentStateSnapshot, DiffChanges, DiffItem
 
 
 def diff(before: AgentStateSnapshot | AgentState, after: AgentStateSnapshot | AgentState) -> AgentStateDiff:
@@ -17,7 +17,7 @@ def diff(before: AgentStateSnapshot | AgentState, after: AgentStateSnapshot | Ag
     """
     old, new = snapshot_of(before), snapshot_of(after)
     work, decisions = _Compared(old["workItems"], new["workItems"]), _Compared(old["decisions"], new["decisions"])
-    changed: Changes = {"workItems": work.changed, "decisions": decisions.changed}
+    changed: DiffChanges = {"workItems": work.changed, "decisions": decisions.changed}
     if old.get("objective") != new.get("objective"):
         changed["objective"] = {"before": old.get("objective"), "after": new.get("objective")}
     return {
@@ -40,12 +40,12 @@ class _Compared:
         new = {item["id"]: item for item in after}
         self.added: list[Any] = [item for item_id, item in new.items() if item_id not in old]
         self.removed: list[Any] = [item for item_id, item in old.items() if item_id not in new]
-        self.changed: list[ItemChange] = [
+        self.changed: list[DiffItem] = [
             _change(old[item_id], item) for item_id, item in new.items() if item_id in old and old[item_id] != item
         ]
 
 
-def _change(before: Mapping[str, Any], after: Mapping[str, Any]) -> ItemChange:
+def _change(before: Mapping[str, Any], after: Mapping[str, Any]) -> DiffItem:
     fields = [field for field in after if before[field] != after[field]]
     return {
         "id": after["id"],

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, cast
 
 from .. import core
 from .types import AgentStateSnapshot
-
-_Item: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -30,42 +28,54 @@ def merge(parent: AgentStateSnapshot, child: AgentStateSnapshot, base: AgentStat
     `base` is what the child began with. The three are valid snapshots; none is changed. An item that only one side
     changed is as that side left it. Where both did, each field is as the side left it that changed it, the child's
     change wins over the parent's, and the item's path is a conflict; so it is with the objective. Items keep their
-    places, new ones follow in the child's order.
+    places, new ones follow in the child's order, and so does one that the parent removed and the child changed.
     """
-    merged = Merged(cast(AgentStateSnapshot, {"schemaVersion": core.SCHEMA_VERSION}))
-    for kind in ("workItems", "decisions"):
-        now, mine, inherited = (cast(Any, side)[kind] for side in (parent, child, base))
-        cast(Any, merged.snapshot)[kind] = _merge_items(kind, now, mine, inherited, merged)
-    now, mine, inherited = (side.get("objective") for side in (parent, child, base))
-    if mine not in (inherited, now) and now != inherited:
-        merged.conflicts.append("objective")
-    objective = now if mine == inherited else mine
+    conflicts: list[str] = []
+    rejected: list[str] = []
+    merged: AgentStateSnapshot = {
+        "schemaVersion": parent["schemaVersion"],
+        "workItems": _merge_items("workItems", parent, child, base, conflicts, rejected),
+        "decisions": _merge_items("decisions", parent, child, base, conflicts, rejected),
+    }
+    ours, theirs, begun = (side.get("objective") for side in (parent, child, base))
+    if theirs != ours != begun != theirs:
+        conflicts.append("objective")
+    objective = ours if theirs == begun else theirs
     if objective is not None:
-        merged.snapshot["objective"] = objective
-    return merged
+        merged["objective"] = objective
+    return Merged(merged, conflicts, rejected)
 
 
 def _merge_items(
-    kind: str, parent: Sequence[_Item], child: Sequence[_Item], base: Sequence[_Item], merged: Merged
-) -> list[_Item]:
-    items, mine, inherited = ({item["id"]: item for item in side} for side in (parent, child, base))
-    for item_id, begun in inherited.items():
-        changed, now = mine.get(item_id), items.get(item_id)
-        if changed in (begun, now):
+    kind: Literal["workItems", "decisions"],
+    parent: AgentStateSnapshot,
+    child: AgentStateSnapshot,
+    base: AgentStateSnapshot,
+    conflicts: list[str],
+    rejected: list[str],
+) -> list[Any]:
+    items, theirs, begun = ({item["id"]: item for item in _items(side, kind)} for side in (parent, child, base))
+    for item_id, before in begun.items():
+        now, after = items.get(item_id), theirs.get(item_id)
+        if after in (before, now):
             continue
-        if now != begun:
-            merged.conflicts.append(core.format_path(kind, [item_id]))
-        if changed is None:
+        if now != before:
+            conflicts.append(core.format_path(kind, [item_id]))
+        if after is None:
             del items[item_id]
         else:
-            ours = {name: value for name, value in changed.items() if value != begun[name]}
-            items[item_id] = changed if now is None else {**now, **ours}
-    for item_id, added in mine.items():
-        if item_id in inherited or items.setdefault(item_id, added) == added:
+            changed = {name: value for name, value in after.items() if value != before[name]}
+            items[item_id] = after if now is None else {**now, **changed}
+    for item_id, added in theirs.items():
+        if item_id in begun or items.setdefault(item_id, added) == added:
             continue
         if items[item_id]["content"] != added["content"]:
-            merged.rejected.append(core.format_path(kind, [item_id]))
+            rejected.append(core.format_path(kind, [item_id]))
         else:
-            merged.conflicts.append(core.format_path(kind, [item_id]))
+            conflicts.append(core.format_path(kind, [item_id]))
             items[item_id] = added
     return list(items.values())
+
+
+def _items(snapshot: AgentStateSnapshot, kind: Literal["workItems", "decisions"]) -> Sequence[Mapping[str, str]]:
+    return cast(Sequence[Mapping[str, str]], snapshot[kind])

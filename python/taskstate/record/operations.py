@@ -16,7 +16,7 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "get_work_item": ("id",),
     "list_work_items": (),
     "remove_work_item": ("id",),
-    "add_decision": ("item",),
+    "add_decision": ("decision",),
     "get_decision": ("id",),
     "list_decisions": (),
     "remove_decision": ("id",),
@@ -30,7 +30,8 @@ def _wire_name(name: str) -> str:
     return re.sub("_([a-z])", lambda found: found[1].upper(), name)
 
 
-_METHODS = {spelling: name for name in _PARAMETERS for spelling in (name, _wire_name(name))}
+OPERATIONS = {spelling: name for name in _PARAMETERS for spelling in (name, _wire_name(name))}
+"""The method of each operation, by both spellings of its name."""
 
 
 def apply_all(record: core.Record, operations: Any) -> list[Any]:
@@ -44,18 +45,21 @@ def _apply(record: core.Record, operation: Any, index: int) -> Any:
     place = ("operations", index)
     if type(operation) is not dict:
         raise invalid("input", place, "a dict", operation)
+    fields = {key: value for key, value in operation.items() if type(key) is str}
     for key in ("op", "args"):
-        if key not in operation:
+        if key not in fields:
             raise invalid("input", (*place, key), "missing")
-    op, args = operation["op"], operation["args"]
-    name = _METHODS.get(op) if type(op) is str else None
+    op, args = fields["op"], fields["args"]
+    name = OPERATIONS.get(op) if type(op) is str else None
     if name is None:
         raise invalid("input", (*place, "op"), "the name of an operation", op)
     parameters = _PARAMETERS[name]
     if type(args) is not list and type(args) is not tuple:
         raise invalid("input", (*place, "args"), "a list", args)
     if len(args) != len(parameters):
-        raise invalid("input", (*place, "args"), f"a list of {len(parameters)} arguments", args)
+        path = core.format_path("", (*place, "args"))
+        reason = f"{len(args)} arguments, not {len(parameters)}"
+        raise AgentStateError("invalid_input", "Invalid agent state input.", path, reason)
     try:
         return getattr(record, name)(*args)
     except AgentStateError as error:

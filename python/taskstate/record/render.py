@@ -44,18 +44,19 @@ def _layout(snapshot: AgentStateSnapshot) -> Layout:
     unfinished = [item for status in _UNFINISHED for item in by_status[status]]
     statuses = ", ".join(f"{len(items)} {status}" for status, items in by_status.items() if items)
     counted = f"{len(work)} ({statuses})" if work else "0"
+    objective = [snapshot["objective"]] if "objective" in snapshot else []
     totals = f"Work items: {counted}. Decisions: {len(decisions)}."
     return Layout(
         tag="agent_state",
         head=lambda _: [totals],
         groups=[
-            Group("the objective", "", [snapshot["objective"]] if "objective" in snapshot else []),
+            Group("the objective", "", objective),
             Group("unfinished work item", "unfinished work items", unfinished),
             Group("decision", "decisions", decisions),
             Group("finished work item", "finished work items", by_status["done"]),
         ],
         line=_line,
-        brief=f"{len(work)} work items, {len(decisions)} decisions",
+        brief=f"{'the objective, ' * len(objective)}{len(work)} work items, {len(decisions)} decisions",
         characters=_characters(snapshot),
     )
 

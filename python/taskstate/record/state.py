@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, cast, overload
+from typing import Any, Literal, TypeAlias, cast, final, overload
 
 from .. import core
 from ..errors import ConfigurationError
@@ -23,11 +23,13 @@ from .types import (
 UnknownOption: TypeAlias = Literal["drop", "reject"]
 
 
+@final
 class AgentState:
     """An optional objective, work items with one of four statuses, and decisions, in the order they were added.
 
     Work items and decisions have ids of the caller's, each unique among its kind. `work_items` and `decisions` are
-    lists of dicts as in a snapshot. Whatever goes in or comes out is a copy. A method that raises has changed nothing;
+    lists of dicts as in a snapshot, and nothing that only acts like them. Whatever goes in or comes out is a copy. A
+    method that raises has changed nothing;
     what it raises is AgentStateError. `len()` counts work items, `in` looks for the id of one.
 
     Each method but `apply` takes effect at once, also among threads; `apply` loses what others change meanwhile.
@@ -69,7 +71,7 @@ class AgentState:
 
     def summary(self) -> AgentStateSummary:
         """How many work items have each status, and how many there are in `total`."""
-        return cast(AgentStateSummary, self._record.counts())
+        return cast(AgentStateSummary, self._record.summary())
 
     @property
     def objective(self) -> str | None:
@@ -144,6 +146,11 @@ class AgentState:
     def __reduce__(self) -> tuple[Any, ...]:
         return restore_agent_state, (self.snapshot(),)
 
+    def __eq__(self, other: object) -> bool:
+        return self.snapshot() == other.snapshot() if isinstance(other, AgentState) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
     def __len__(self) -> int:
         return self._record.work_count()
 
@@ -154,8 +161,8 @@ class AgentState:
         return self._record.get_work_item(id) is not None
 
     def __repr__(self) -> str:
-        counts = self._record.counts()
-        return f"<AgentState: {', '.join(f'{count} {status}' for status, count in counts.items())}>"
+        summary = self._record.summary()
+        return f"<AgentState: {', '.join(f'{count} {status}' for status, count in summary.items())}>"
 
 
 @overload

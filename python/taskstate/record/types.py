@@ -64,7 +64,7 @@ class AgentStateSummary(TypedDict):
     total: int
 
 
-class ItemChange(TypedDict):
+class DiffItem(TypedDict):
     """An item that is in both snapshots: the fields that differ, as they were and as they are."""
 
     id: str
@@ -72,34 +72,34 @@ class ItemChange(TypedDict):
     after: dict[str, str]
 
 
-class ObjectiveChange(TypedDict):
+class DiffObjective(TypedDict):
     """The objective of both snapshots, None where there is none."""
 
     before: str | None
     after: str | None
 
 
-class Items(TypedDict):
+class DiffItems(TypedDict):
     """Work items and decisions that only one of two snapshots has."""
 
     workItems: list[WorkItem]
     decisions: list[Decision]
 
 
-class Changes(TypedDict):
+class DiffChanges(TypedDict):
     """What changed in place; `objective` is there only if it did."""
 
-    workItems: list[ItemChange]
-    decisions: list[ItemChange]
-    objective: NotRequired[ObjectiveChange]
+    workItems: list[DiffItem]
+    decisions: list[DiffItem]
+    objective: NotRequired[DiffObjective]
 
 
 class AgentStateDiff(TypedDict):
     """What one snapshot has that the other hasn't, and what both have but not alike."""
 
-    added: Items
-    removed: Items
-    changed: Changes
+    added: DiffItems
+    removed: DiffItems
+    changed: DiffChanges
 
 
 class Operation(TypedDict):

@@ -7,7 +7,8 @@ use super::place::{Checked, Place};
 use crate::value::raw::{self, Type};
 use crate::value::string::{self, Text};
 
-pub const SCHEMA_VERSION: i64 = 1;
+pub const AGENT_STATE_VERSION: i64 = 1;
+const _: () = assert!(AGENT_STATE_VERSION == 1, "`read` and `write` spell it");
 
 /// As wide as a pointer: an item is moved in whole words then, which is measurably quicker.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,23 +74,18 @@ pub fn version(value: Field<'_>, place: Place<'_, '_>) -> Checked<()> {
     let field = "schemaVersion";
     let value = value.ok_or_else(|| place.invalid(Some(field), "missing", None))?;
     let right = match raw::type_of(&value) {
-        Type::Int => raw::int(&value) == Some(raw::Int::Signed(SCHEMA_VERSION)),
+        Type::Int => raw::int(&value) == Some(raw::Int::Signed(AGENT_STATE_VERSION)),
         #[expect(clippy::float_cmp, clippy::cast_precision_loss, reason = "1.0 is exact")]
-        Type::Float => raw::float(&value) == SCHEMA_VERSION as f64,
+        Type::Float => raw::float(&value) == AGENT_STATE_VERSION as f64,
         _ => false,
     };
     if right { Ok(()) } else { Err(place.invalid(Some(field), "version", Some(&value))) }
 }
 
-/// The list of a field; where it may be missing, `None` stands for an empty one.
-pub fn list<'py>(
-    value: Field<'py>,
-    place: Place<'_, 'py>,
-    field: &str,
-    optional: bool,
-) -> Checked<Option<Bound<'py, PyList>>> {
+/// The list of a field; an input may be without, which `None` stands for.
+pub fn list<'py>(value: Field<'py>, place: Place<'_, 'py>, field: &str) -> Checked<Option<Bound<'py, PyList>>> {
     let Some(value) = value else {
-        return if optional { Ok(None) } else { Err(place.invalid(Some(field), "missing", None)) };
+        return if place.is_input() { Ok(None) } else { Err(place.invalid(Some(field), "missing", None)) };
     };
     match value.cast_into_exact::<PyList>() {
         Ok(list) => Ok(Some(list)),
@@ -98,7 +94,7 @@ pub fn list<'py>(
 }
 
 /// Refuse a field that isn't one of `fields`.
-pub fn fields(value: &Bound<'_, PyDict>, fields: &[&str], place: Place<'_, '_>) -> Checked<()> {
+pub fn refuse_unknown(value: &Bound<'_, PyDict>, fields: &[&str], place: Place<'_, '_>) -> Checked<()> {
     for (key, _) in raw::items(value) {
         let known = match string::text(&key) {
             Some(Text::Ascii(name)) => fields.iter().any(|field| field.as_bytes() == name),

@@ -1,9 +1,9 @@
 //! Items by id, in the order in which they were added.
 
-#![allow(clippy::inline_always, reason = "these run for every item; measured")]
+#![expect(clippy::inline_always, reason = "these run for every item; measured")]
 
 use hashbrown::DefaultHashBuilder;
-use hashbrown::hash_table::{Entry as Place, HashTable};
+use hashbrown::hash_table::{self, HashTable};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::hash::BuildHasher;
@@ -22,18 +22,18 @@ pub struct Entry<S> {
 /// Removing leaves a gap, so that it needn't move what follows; gaps are closed when they are as many as the items.
 pub struct Entries<S> {
     slots: Vec<Option<Entry<S>>>,
-    places: HashTable<usize>,
+    by_id: HashTable<usize>,
     hasher: DefaultHashBuilder,
 }
 
 impl<S: Copy> Entries<S> {
     pub fn with_capacity(count: usize) -> Self {
         let hasher = DefaultHashBuilder::default();
-        Self { slots: Vec::with_capacity(count), places: HashTable::with_capacity(count), hasher }
+        Self { slots: Vec::with_capacity(count), by_id: HashTable::with_capacity(count), hasher }
     }
 
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.by_id.len()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Entry<S>> {
@@ -47,10 +47,10 @@ impl<S: Copy> Entries<S> {
         let slots = &self.slots;
         let has_id = |slot: &usize| slots[*slot].as_ref().is_some_and(|entry| entry.is(hash, &item.id));
         let hash_of = |slot: &usize| slots[*slot].as_ref().map_or(0, |entry| entry.hash);
-        match self.places.entry(hash, has_id, hash_of) {
-            Place::Occupied(_) => Err(item),
-            Place::Vacant(place) => {
-                place.insert(slots.len());
+        match self.by_id.entry(hash, has_id, hash_of) {
+            hash_table::Entry::Occupied(_) => Err(item),
+            hash_table::Entry::Vacant(vacant) => {
+                vacant.insert(slots.len());
                 let (id, content) = (item.id.unbind(), item.content.unbind());
                 self.slots.push(Some(Entry { id, content, status: item.status, hash }));
                 Ok(())
@@ -75,10 +75,10 @@ impl<S: Copy> Entries<S> {
     pub fn remove(&mut self, id: &Bound<'_, PyString>) -> bool {
         let Some(slot) = self.find(id) else { return false };
         let Some(entry) = self.slots[slot].take() else { return false };
-        if let Ok(place) = self.places.find_entry(entry.hash, |other| *other == slot) {
-            place.remove();
+        if let Ok(found) = self.by_id.find_entry(entry.hash, |other| *other == slot) {
+            found.remove();
         }
-        if self.slots.len() > 2 * self.places.len() {
+        if self.slots.len() > 2 * self.by_id.len() {
             self.close_gaps();
         }
         true
@@ -91,27 +91,37 @@ impl<S: Copy> Entries<S> {
             let (id, content) = (entry.id.clone_ref(py), entry.content.clone_ref(py));
             Some(Entry { id, content, status: entry.status, hash: entry.hash })
         }));
-        copy.place_all();
+        copy.index_all();
         copy
+    }
+
+    /// Give back the room that isn't needed.
+    pub fn fit(&mut self) {
+        self.slots.shrink_to(2 * self.slots.len());
+        self.by_id = HashTable::with_capacity(self.slots.len());
+        self.index_all();
+    }
+
+    pub fn has_room_for_many(&self) -> bool {
+        self.slots.capacity() > 2 * self.slots.len() + 64
     }
 
     fn find(&self, id: &Bound<'_, PyString>) -> Option<usize> {
         let hash = self.hash(id);
         let has_id = |slot: &usize| self.slots[*slot].as_ref().is_some_and(|entry| entry.is(hash, id));
-        self.places.find(hash, has_id).copied()
+        self.by_id.find(hash, has_id).copied()
     }
 
     fn close_gaps(&mut self) {
         self.slots.retain(Option::is_some);
-        self.places.clear();
-        self.place_all();
+        self.fit();
     }
 
-    /// Put every slot into `places`, which is empty; the ids differ.
-    fn place_all(&mut self) {
+    /// Put every slot into `by_id`, which is empty; the ids differ.
+    fn index_all(&mut self) {
         let hash_of = |slot: &usize| self.slots[*slot].as_ref().map_or(0, |entry| entry.hash);
         for slot in 0..self.slots.len() {
-            self.places.insert_unique(hash_of(&slot), slot, hash_of);
+            self.by_id.insert_unique(hash_of(&slot), slot, hash_of);
         }
     }
 

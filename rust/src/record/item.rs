@@ -7,6 +7,9 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::check::Status;
 
+/// About how long the JSON text of an item is.
+pub const TEXT: usize = 96;
+
 /// A work item, whose `S` is its status, or a decision, which has none. Its texts have been checked.
 pub struct Item<'py, S> {
     pub id: Bound<'py, PyString>,
@@ -15,12 +18,12 @@ pub struct Item<'py, S> {
 }
 
 /// What an item has besides its id and content.
-pub trait Kind: Copy {
+pub trait Template: Copy {
     /// An empty item of this kind; filling a copy is quicker than making a new dict.
     fn template(self, py: Python<'_>) -> PyResult<&Bound<'_, PyDict>>;
 }
 
-impl Kind for Status {
+impl Template for Status {
     fn template(self, py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
         static TEMPLATES: PyOnceLock<[Py<PyDict>; Status::ALL.len()]> = PyOnceLock::new();
         let templates = TEMPLATES.get_or_try_init(py, || {
@@ -31,14 +34,14 @@ impl Kind for Status {
     }
 }
 
-impl Kind for () {
+impl Template for () {
     fn template(self, py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
         static TEMPLATE: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
         Ok(TEMPLATE.get_or_try_init(py, || template(py, None))?.bind(py))
     }
 }
 
-impl<'py, S: Kind> Item<'py, S> {
+impl<'py, S: Template> Item<'py, S> {
     pub fn dict(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = self.status.template(py)?.copy()?;
         dict.set_item(intern!(py, "id"), &self.id)?;
@@ -48,7 +51,7 @@ impl<'py, S: Kind> Item<'py, S> {
 }
 
 /// A new list of the items as dicts.
-pub fn dicts<'py, S: Kind>(py: Python<'py>, items: &[Item<'py, S>]) -> PyResult<Bound<'py, PyList>> {
+pub fn dicts<'py, S: Template>(py: Python<'py>, items: &[Item<'py, S>]) -> PyResult<Bound<'py, PyList>> {
     let dicts: Vec<_> = items.iter().map(|item| item.dict(py)).collect::<PyResult<_>>()?;
     PyList::new(py, dicts)
 }

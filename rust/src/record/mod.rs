@@ -16,9 +16,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::text::buffer::Mark;
-use crate::value::raw::Fields;
+use crate::value::fields::Fields;
 use build::{DECISION, DECISION_FIELDS, WORK_FIELDS, WORK_ITEM};
-use check::{SCHEMA_VERSION, Status};
+use check::{AGENT_STATE_VERSION, Status};
 use entries::{Entries, Entry};
 use item::dicts;
 use place::{Given, Place};
@@ -32,10 +32,10 @@ use place::{Given, Place};
 #[pyclass(module = "taskstate.core._native", frozen)]
 pub struct Record {
     /// Locked for as long as no Python can run, so that nobody ever waits or finds it taken.
-    state: Mutex<State>,
+    state: Mutex<AgentState>,
 }
 
-pub struct State {
+pub struct AgentState {
     objective: Option<Py<PyString>>,
     work: Entries<Status>,
     decisions: Entries<()>,
@@ -43,6 +43,19 @@ pub struct State {
 
 #[pymethods]
 impl Record {
+    #[new]
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        Self::create(py, None)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        self.copy(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
+        self.copy(py)
+    }
+
     /// A record of what an application declares; None stands for nothing. A missing status is `open`.
     #[staticmethod]
     #[pyo3(signature = (value = None))]
@@ -82,7 +95,7 @@ impl Record {
             (state.work.items(py), state.decisions.items(py), state.objective(py))
         };
         let snapshot = PyDict::new(py);
-        snapshot.set_item(intern!(py, "schemaVersion"), SCHEMA_VERSION)?;
+        snapshot.set_item(intern!(py, "schemaVersion"), AGENT_STATE_VERSION)?;
         snapshot.set_item(intern!(py, "workItems"), dicts(py, &work)?)?;
         snapshot.set_item(intern!(py, "decisions"), dicts(py, &decisions)?)?;
         if let Some(objective) = objective {
@@ -98,7 +111,7 @@ impl Record {
     }
 
     /// How many work items have each status, and how many there are in `total`.
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut counts = [0usize; Status::ALL.len()];
         self.lock().work.iter().for_each(|entry| counts[entry.status as usize] += 1);
         let summary = PyDict::new(py);
@@ -133,7 +146,7 @@ impl Record {
     /// Add a work item at the end and give it back; its status is `open` unless it says otherwise.
     fn add_work_item<'py>(&self, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let place = input(item.py());
-        let item = build::work_item(item, &mut Fields::new(WORK_FIELDS), place, true, false)?;
+        let item = build::work_item(item, &mut Fields::new(WORK_FIELDS), place, false)?;
         let shown = item.dict(place.py())?;
         let added = self.lock().work.add(item);
         added.map_err(|item| place.duplicate(WORK_ITEM, &item.id))?;
@@ -214,7 +227,7 @@ impl Record {
 }
 
 impl Record {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AgentState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -236,7 +249,7 @@ impl Record {
     }
 }
 
-impl State {
+impl AgentState {
     fn copy(&self, py: Python<'_>) -> Self {
         Self { objective: self.objective(py), work: self.work.copy(py), decisions: self.decisions.copy(py) }
     }
@@ -246,8 +259,8 @@ impl State {
     }
 }
 
-impl From<State> for Record {
-    fn from(state: State) -> Self {
+impl From<AgentState> for Record {
+    fn from(state: AgentState) -> Self {
         Self { state: Mutex::new(state) }
     }
 }

@@ -43,6 +43,10 @@ impl<'a, 'py> Place<'a, 'py> {
         Self { py, given, item: None, key: None }
     }
 
+    pub fn is_input(self) -> bool {
+        self.given == Given::Input
+    }
+
     pub fn py(self) -> Python<'py> {
         self.py
     }
@@ -66,10 +70,10 @@ impl<'a, 'py> Place<'a, 'py> {
         word(self.py, "invalid", |keys| (given, keys, kind, subject), self.keys(field))
     }
 
-    /// The error for an item that is no dict: it stands for itself where it is in no list.
+    /// The error for an item that is no dict; one in no list is the `argument` itself.
     #[cold]
-    pub fn no_dict(self, item: &Bound<'py, PyAny>) -> Refusal {
-        let field = if self.item.is_some() { None } else { Some("item") };
+    pub fn no_dict(self, item: &Bound<'py, PyAny>, argument: &str) -> Refusal {
+        let field = if self.item.is_some() { None } else { Some(argument) };
         self.invalid(field, "a dict", Some(item))
     }
 

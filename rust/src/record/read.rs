@@ -4,15 +4,15 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use super::State;
+use super::AgentState;
 use super::check::{Status, blank};
 use super::entries::Entries;
-use super::item::Item;
+use super::item::{Item, TEXT};
 use super::scan::Scanner;
 use crate::value::string::{self, Text};
 
 #[derive(Clone, Copy)]
-enum TopField {
+enum TopKey {
     Version,
     Work,
     Decisions,
@@ -20,26 +20,24 @@ enum TopField {
 }
 
 #[derive(Clone, Copy)]
-enum Field {
+enum ItemKey {
     Id,
     Content,
     Status,
 }
 
-const TOP_FIELDS: [(&str, TopField); 4] = [
-    ("schemaVersion", TopField::Version),
-    ("workItems", TopField::Work),
-    ("decisions", TopField::Decisions),
-    ("objective", TopField::Objective),
+const TOP_KEYS: [(&str, TopKey); 4] = [
+    ("schemaVersion", TopKey::Version),
+    ("workItems", TopKey::Work),
+    ("decisions", TopKey::Decisions),
+    ("objective", TopKey::Objective),
 ];
-const FIELDS: [(&str, Field); 3] = [("id", Field::Id), ("content", Field::Content), ("status", Field::Status)];
-/// About how long the text of an item is.
-const ITEM: usize = 96;
-
+const ITEM_KEYS: [(&str, ItemKey); 3] =
+    [("id", ItemKey::Id), ("content", ItemKey::Content), ("status", ItemKey::Status)];
 /// The state of a text (`str` or `bytes`) that holds exactly the fields of a snapshot, each once.
 ///
 /// `None` for anything else: the general way reads it, and words the error where there is one.
-pub fn state(text: &Bound<'_, PyAny>) -> PyResult<Option<State>> {
+pub fn state(text: &Bound<'_, PyAny>) -> PyResult<Option<AgentState>> {
     let py = text.py();
     let encoded;
     let bytes = match (string::text(text), text.cast_exact::<PyBytes>()) {
@@ -60,24 +58,24 @@ struct Reader<'a, 'py> {
 }
 
 impl<'py> Reader<'_, 'py> {
-    fn state(mut self) -> Option<State> {
+    fn state(mut self) -> Option<AgentState> {
         let (mut version, mut work, mut decisions, mut objective) = (false, None, None, None);
         let mut more = self.scan.open(b'{', b'}')?;
         while more {
-            match self.scan.key(&TOP_FIELDS)? {
-                TopField::Version if !version => {
+            match self.scan.key(&TOP_KEYS)? {
+                TopKey::Version if !version => {
                     self.scan.take(b'1')?;
                     version = true;
                 }
-                TopField::Work if work.is_none() => work = Some(self.entries(true, |found| found.status)?),
-                TopField::Decisions if decisions.is_none() => decisions = Some(self.entries(false, |_| Some(()))?),
-                TopField::Objective if objective.is_none() => objective = Some(self.string()?.unbind()),
+                TopKey::Work if work.is_none() => work = Some(self.entries(true, |found| found.status)?),
+                TopKey::Decisions if decisions.is_none() => decisions = Some(self.entries(false, |_| Some(()))?),
+                TopKey::Objective if objective.is_none() => objective = Some(self.string()?.unbind()),
                 _ => return None,
             }
             more = self.scan.next(b'}')?;
         }
         self.scan.end()?;
-        version.then_some(State { objective, work: work?, decisions: decisions? })
+        version.then_some(AgentState { objective, work: work?, decisions: decisions? })
     }
 
     /// A list of items, each with what `status_of` makes of it.
@@ -86,13 +84,16 @@ impl<'py> Reader<'_, 'py> {
         with_status: bool,
         status_of: impl Fn(&Found<'py>) -> Option<S>,
     ) -> Option<Entries<S>> {
-        let mut entries = Entries::with_capacity(self.scan.rest() / ITEM);
+        let mut entries = Entries::with_capacity(self.scan.rest() / TEXT);
         let mut more = self.scan.open(b'[', b']')?;
         while more {
             let found = self.item(with_status)?;
             let status = status_of(&found)?;
             entries.add(Item { id: found.id?, content: found.content?, status }).ok()?;
             more = self.scan.next(b']')?;
+        }
+        if entries.has_room_for_many() {
+            entries.fit();
         }
         Some(entries)
     }
@@ -101,10 +102,10 @@ impl<'py> Reader<'_, 'py> {
         let mut item = Found::default();
         let mut more = self.scan.open(b'{', b'}')?;
         while more {
-            match self.scan.key(&FIELDS)? {
-                Field::Id if item.id.is_none() => item.id = Some(self.text()?),
-                Field::Content if item.content.is_none() => item.content = Some(self.text()?),
-                Field::Status if with_status && item.status.is_none() => {
+            match self.scan.key(&ITEM_KEYS)? {
+                ItemKey::Id if item.id.is_none() => item.id = Some(self.text()?),
+                ItemKey::Content if item.content.is_none() => item.content = Some(self.text()?),
+                ItemKey::Status if with_status && item.status.is_none() => {
                     item.status = Some(self.scan.word(&Status::ALL)?);
                 }
                 _ => return None,

@@ -3,30 +3,28 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::State;
+use super::AgentState;
 use super::check::Status;
 use super::entries::{Entries, Entry};
+use super::item::TEXT;
 use crate::text::Buffer;
-use crate::text::escape::{LoneSurrogate, Unit, push_ascii, push_wide};
+use crate::text::escape::{Unit, push_ascii, push_wide};
 use crate::value::bytes::push_plain;
 use crate::value::string::{self, Text};
 
-/// About how long the text of an item is.
-const ITEM: usize = 96;
-
 /// The compact JSON text of a record's snapshot.
-pub fn state(py: Python<'_>, record: &State) -> Buffer {
-    let mut out = Buffer::with_capacity(ITEM * (record.work.len() + record.decisions.len() + 1));
+pub fn state(py: Python<'_>, state: &AgentState) -> Buffer {
+    let mut out = Buffer::with_capacity(TEXT * (state.work.len() + state.decisions.len() + 1));
     out.push(br#"{"schemaVersion":1,"workItems":["#);
-    items(py, &mut out, &record.work, |out, status: Status| {
+    items(py, &mut out, &state.work, |out, status: Status| {
         out.push(br#","status":""#);
         out.push(Status::ALL[status as usize].0.as_bytes());
         out.push(b"\"");
     });
     out.push(br#"],"decisions":["#);
-    items(py, &mut out, &record.decisions, |_, ()| ());
+    items(py, &mut out, &state.decisions, |_, ()| ());
     out.push(b"]");
-    if let Some(objective) = &record.objective {
+    if let Some(objective) = &state.objective {
         out.push(br#","objective":"#);
         quoted(&mut out, objective.bind(py));
     }
@@ -45,7 +43,7 @@ fn items<S: Copy>(py: Python<'_>, out: &mut Buffer, entries: &Entries<S>, end: i
     }
 }
 
-/// Append a JSON string.
+/// Append a JSON string. Every text was checked when it entered, so that the last arms are never taken.
 fn quoted(out: &mut Buffer, text: &Bound<'_, PyString>) {
     match string::text(text) {
         Some(Text::Ascii(text)) if push_plain(&mut out.ascii, text, b"\"") => {}
@@ -70,7 +68,7 @@ fn quoted(out: &mut Buffer, text: &Bound<'_, PyString>) {
 
 fn wide<T: Unit>(out: &mut Buffer, text: &[T]) {
     out.push(b"\"");
-    // A record holds no lone surrogate.
-    let _ = out.push_wide(|codes| push_wide(codes, text, None)).map_err(|LoneSurrogate| ());
+    let written = out.push_wide(|codes| push_wide(codes, text, None));
+    debug_assert!(matches!(written, Ok(())), "a text was checked for lone surrogates when it entered");
     out.push(b"\"");
 }

@@ -1,6 +1,7 @@
 //! Check, clone, measure and compare JSON values.
 
 pub mod bytes;
+pub mod fields;
 pub mod raw;
 mod same;
 pub mod string;

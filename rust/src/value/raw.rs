@@ -12,8 +12,6 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::string::{Text, text};
-
 /// The exact type of an object, as far as JSON goes. A subclass is `Other`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Type {
@@ -184,52 +182,6 @@ impl<'py> Iterator for Items<'_, 'py> {
             let py = self.dict.py();
             Some((Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value)))
         }
-    }
-}
-
-/// Finds the fields of small dicts by name; a key that isn't exactly a `str` names none.
-///
-/// Looks at every entry, which is quicker than to look fields up one by one, and remembers the keys: dicts
-/// that were made alike have the same objects for theirs.
-pub struct Fields<'py, const N: usize> {
-    names: [&'static str; N],
-    known: [Option<Bound<'py, PyAny>>; N],
-}
-
-impl<'py, const N: usize> Fields<'py, N> {
-    pub fn new(names: [&'static str; N]) -> Self {
-        Self { names, known: [const { None }; N] }
-    }
-
-    /// The values of the fields, in the order of the names.
-    #[inline]
-    pub fn of(&mut self, dict: &Bound<'py, PyDict>) -> [Option<Bound<'py, PyAny>>; N] {
-        let mut values = [const { None }; N];
-        let (mut position, mut missing) = (0, N);
-        let (mut key, mut value) = (null_mut(), null_mut());
-        // SAFETY: PyDict_Next gives borrowed pointers to an entry that is there; nothing runs between that call and
-        // the last use of them but reads of an exact `str`, and a value that is kept gets a reference of its own.
-        unsafe {
-            while missing > 0 && ffi::PyDict_Next(dict.as_ptr(), &raw mut position, &raw mut key, &raw mut value) != 0 {
-                let is_key =
-                    |known: &Option<Bound<'_, PyAny>>| known.as_ref().is_some_and(|known| known.as_ptr() == key);
-                let place = self.known.iter().position(is_key);
-                let place = place.or_else(|| self.find(&Borrowed::from_ptr(dict.py(), key)));
-                if let Some(place) = place {
-                    values[place] = Some(Bound::from_borrowed_ptr(dict.py(), value));
-                    missing -= 1;
-                }
-            }
-        }
-        values
-    }
-
-    #[inline(never)]
-    fn find(&mut self, key: &Bound<'py, PyAny>) -> Option<usize> {
-        let Some(Text::Ascii(name)) = text(key) else { return None };
-        let place = self.names.iter().position(|known| known.as_bytes() == name)?;
-        self.known[place] = Some(key.clone());
-        Some(place)
     }
 }
 

@@ -190,7 +190,8 @@ pub fn new<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     if !text.is_ascii() {
         return wide(py, text);
     }
-    // SAFETY: the new `str` has room for as many bytes as are written, and nobody else has seen it yet.
+    // SAFETY: the new `str` has room for as many bytes as are written, and nobody else has seen it yet, but for the
+    // shared empty one, into which nothing is written.
     unsafe {
         let string = Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(text.len().cast_signed(), 0x7F))?;
         ffi::PyUnicode_DATA(string.as_ptr()).cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
@@ -202,7 +203,8 @@ pub fn new<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
 #[inline(never)]
 #[cfg(not(Py_LIMITED_API))]
 fn wide<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
-    // The first bytes of the characters are in the order of these, and tell how wide the largest one is.
+    // Bytes that begin a character sort as the characters do, and above those that continue one; so the largest byte
+    // tells how wide the text is.
     let first = text.bytes().fold(0, u8::max);
     let largest = if first < 0xC4 {
         0xFF
@@ -211,7 +213,8 @@ fn wide<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     } else {
         0x10_FFFF
     };
-    // SAFETY: as above; there is room for every character of the kind that the largest one asks for.
+    // SAFETY: the new `str` has room for every character of the kind that the largest one asks for, and nobody else
+    // has seen it yet.
     unsafe {
         let length = text.chars().count().cast_signed();
         let string = Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(length, largest))?;
@@ -225,6 +228,8 @@ fn wide<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     }
 }
 
+/// Write each character as one unit.
+///
 /// # Safety
 /// `data` has room for all the characters.
 #[inline]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from threading import RLock
+from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar, final
 
 import orjson
 
 from ...types import STATUSES
-from ..limits import SCHEMA_VERSION
+from ..limits import AGENT_STATE_VERSION
 from ..record_faults import Given, duplicate, invalid, unknown
 from .record_check import (
     ABSENT,
@@ -16,17 +18,37 @@ from .record_check import (
     TOP_FIELDS,
     WORK_FIELDS,
     check_body,
-    check_fields,
     check_list,
-    check_objective,
     check_status,
+    check_str,
     check_text,
     check_version,
     named,
+    refuse_unknown,
 )
 from .record_text import parse
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
+
+def _at_once(method: Callable[Concatenate[Record, _P], _R]) -> Callable[Concatenate[Record, _P], _R]:
+    """A method that no other thread's comes in between."""
+
+    @wraps(method)
+    def locked(self: Record, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
+class _Item(NamedTuple):
+    content: str
+    status: str
+
+
+@final
 class Record:
     """An objective, work items and decisions, in the order in which they were added.
 
@@ -36,12 +58,16 @@ class Record:
     Source: the agent-state specification.
     """
 
-    __slots__ = ("_decisions", "_objective", "_work")
+    __slots__ = ("_decisions", "_lock", "_objective", "_work")
+
+    def __init_subclass__(cls) -> NoReturn:
+        raise TypeError("type 'Record' is not an acceptable base type")
 
     def __init__(self) -> None:
         self._objective: str | None = None
         self._work: dict[str, _Item] = {}
         self._decisions: dict[str, str] = {}
+        self._lock = RLock()  # a finalizer may call in while a method runs
 
     @staticmethod
     def create(value: Any = None) -> Record:
@@ -63,36 +89,44 @@ class Record:
         """`restore` from the JSON text of a snapshot, a str or UTF-8 bytes, nested at most 200 deep."""
         return Record.restore(parse(text), reject_unknown)
 
+    @_at_once
     def copy(self) -> Record:
         """A record of its own with the same content."""
         other = Record()
         other._objective = self._objective
-        other._work = {item_id: _Item(item.content, item.status) for item_id, item in self._work.copy().items()}
-        other._decisions = dict(self._decisions)
+        other._work = self._work.copy()
+        other._decisions = self._decisions.copy()
         return other
+
+    def __copy__(self) -> Record:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Record:
+        return self.copy()
 
     def snapshot(self) -> dict[str, Any]:
         """The record as plain data; `objective` comes last, and only where there is one."""
+        now = self.copy()
         snapshot: dict[str, Any] = {
-            "schemaVersion": SCHEMA_VERSION,
-            "workItems": self.list_work_items(),
-            "decisions": self.list_decisions(),
+            "schemaVersion": AGENT_STATE_VERSION,
+            "workItems": now.list_work_items(),
+            "decisions": now.list_decisions(),
         }
-        if self._objective is not None:
-            snapshot["objective"] = self._objective
+        if now._objective is not None:
+            snapshot["objective"] = now._objective
         return snapshot
 
     def to_json(self) -> str:
         """The compact JSON text of the snapshot."""
         return orjson.dumps(self.snapshot()).decode()
 
-    def counts(self) -> dict[str, int]:
+    def summary(self) -> dict[str, int]:
         """How many work items have each status, and how many there are in `total`."""
-        counts = dict.fromkeys((*STATUSES, "total"), 0)
-        for item in self._work.copy().values():
-            counts[item.status] += 1
-        counts["total"] = sum(counts.values())
-        return counts
+        summary = dict.fromkeys((*STATUSES, "total"), 0)
+        for item in self.copy()._work.values():
+            summary[item.status] += 1
+            summary["total"] += 1
+        return summary
 
     def objective(self) -> str | None:
         """The objective, None where there is none."""
@@ -100,44 +134,50 @@ class Record:
 
     def set_objective(self, objective: Any) -> None:
         """Replace the objective; None removes it."""
-        self._objective = None if objective is None else check_objective(objective, "input")
+        if objective is not None:
+            check_str(objective, "input", ("objective",))
+        self._objective = objective
 
     def work_count(self) -> int:
         """How many work items there are."""
         return len(self._work)
 
+    @_at_once
     def add_work_item(self, item: Any) -> dict[str, str]:
         """Add a work item at the end and give it back; its status is `open` unless it says otherwise."""
-        return self._shown(self._add_work_item(item, "input", (), default_status=True, reject_unknown=False))
+        item_id = self._add_work_item(item, "input", (), reject_unknown=False)
+        return _work_item(item_id, self._work[item_id])
 
+    @_at_once
     def set_work_item_status(self, item_id: Any, status: Any) -> dict[str, str]:
         """Give a work item another status; it keeps its place."""
         check_text(item_id, "input", ("id",))
         check_status(status, "input", ("status",))
-        item = self._known(self._work, "work item", item_id)
-        item.status = status
-        return self._shown(item_id)
+        return self._change(item_id, status=status)
 
+    @_at_once
     def set_work_item_content(self, item_id: Any, content: Any) -> dict[str, str]:
         """Give a work item another content; it keeps its place."""
         check_text(item_id, "input", ("id",))
         check_text(content, "input", ("content",))
-        item = self._known(self._work, "work item", item_id)
-        item.content = content
-        return self._shown(item_id)
+        return self._change(item_id, content=content)
 
     def get_work_item(self, item_id: Any) -> dict[str, str] | None:
         """The work item of that id; None where there is none, whatever was given."""
-        return self._shown(item_id) if type(item_id) is str and item_id in self._work else None
+        item = self._work.get(item_id) if type(item_id) is str else None
+        return None if item is None else _work_item(item_id, item)
 
+    @_at_once
     def list_work_items(self) -> list[dict[str, str]]:
         """The work items in order."""
-        return [{"id": item_id, "content": item.content, "status": item.status} for item_id, item in self._work.items()]
+        return [_work_item(item_id, item) for item_id, item in self._work.copy().items()]
 
+    @_at_once
     def remove_work_item(self, item_id: Any) -> bool:
         """Remove the work item of that id; False where there is none."""
         return type(item_id) is str and self._work.pop(item_id, None) is not None
 
+    @_at_once
     def add_decision(self, decision: Any) -> dict[str, str]:
         """Add a decision at the end and give it back."""
         item_id = self._add_decision(decision, "input", (), reject_unknown=False)
@@ -145,13 +185,15 @@ class Record:
 
     def get_decision(self, item_id: Any) -> dict[str, str] | None:
         """The decision of that id; None where there is none, whatever was given."""
-        known = type(item_id) is str and item_id in self._decisions
-        return {"id": item_id, "content": self._decisions[item_id]} if known else None
+        content = self._decisions.get(item_id) if type(item_id) is str else None
+        return None if content is None else {"id": item_id, "content": content}
 
+    @_at_once
     def list_decisions(self) -> list[dict[str, str]]:
         """The decisions in order."""
         return [{"id": item_id, "content": content} for item_id, content in self._decisions.copy().items()]
 
+    @_at_once
     def remove_decision(self, item_id: Any) -> bool:
         """Remove the decision of that id; False where there is none."""
         return type(item_id) is str and self._decisions.pop(item_id, None) is not None
@@ -160,61 +202,46 @@ class Record:
         if type(value) is not dict:
             raise invalid(given, (), "a dict", value)
         fields = named(value)
-        strict = given == "snapshot"
-        if strict:
+        if given == "snapshot":
             check_version(fields.get("schemaVersion", ABSENT))
-        objective = fields.get("objective", ABSENT)
-        if objective is not ABSENT:
-            self._objective = check_objective(objective, given)
+        if "objective" in fields:
+            check_str(fields["objective"], given, ("objective",))
         work = check_list(fields, "workItems", given)
         decisions = check_list(fields, "decisions", given)
         if reject_unknown:
-            check_fields(value, TOP_FIELDS, given, ())
+            refuse_unknown(value, TOP_FIELDS, given, ())
+        self._objective = fields.get("objective")
         for index, item in enumerate(work):
-            self._add_work_item(
-                item, given, ("workItems", index), default_status=not strict, reject_unknown=reject_unknown
-            )
+            self._add_work_item(item, given, ("workItems", index), reject_unknown=reject_unknown)
         for index, item in enumerate(decisions):
             self._add_decision(item, given, ("decisions", index), reject_unknown=reject_unknown)
 
-    def _add_work_item(
-        self, item: Any, given: Given, place: Sequence[Any], *, default_status: bool, reject_unknown: bool
-    ) -> str:
-        fields, item_id, content = check_body(item, given, place)
-        status = fields.get("status", ABSENT)
-        if status is ABSENT and default_status:
-            status = "open"
+    def _add_work_item(self, item: Any, given: Given, place: Sequence[Any], *, reject_unknown: bool) -> str:
+        fields, item_id, content = check_body(item, given, place, "item")
+        status = fields.get("status", "open" if given == "input" else ABSENT)
         check_status(status, given, (*place, "status"))
         if reject_unknown:
-            check_fields(item, WORK_FIELDS, given, place)
+            refuse_unknown(item, WORK_FIELDS, given, place)
         if item_id in self._work:
             raise duplicate("work item", (*place, "id"), item_id)
         self._work[item_id] = _Item(content, status)
         return item_id
 
     def _add_decision(self, item: Any, given: Given, place: Sequence[Any], *, reject_unknown: bool) -> str:
-        _, item_id, content = check_body(item, given, place)
+        _, item_id, content = check_body(item, given, place, "decision")
         if reject_unknown:
-            check_fields(item, DECISION_FIELDS, given, place)
+            refuse_unknown(item, DECISION_FIELDS, given, place)
         if item_id in self._decisions:
             raise duplicate("decision", (*place, "id"), item_id)
         self._decisions[item_id] = content
         return item_id
 
-    def _shown(self, item_id: str) -> dict[str, str]:
-        item = self._work[item_id]
-        return {"id": item_id, "content": item.content, "status": item.status}
-
-    @staticmethod
-    def _known(items: dict[str, _Item], noun: str, item_id: str) -> _Item:
-        if item_id not in items:
-            raise unknown(noun, ("id",), item_id)
-        return items[item_id]
+    def _change(self, item_id: str, **fields: str) -> dict[str, str]:
+        if item_id not in self._work:
+            raise unknown("work item", ("id",), item_id)
+        item = self._work[item_id] = self._work[item_id]._replace(**fields)
+        return _work_item(item_id, item)
 
 
-class _Item:
-    __slots__ = ("content", "status")
-
-    def __init__(self, content: str, status: str) -> None:
-        self.content = content
-        self.status = status
+def _work_item(item_id: str, item: _Item) -> dict[str, str]:
+    return {"id": item_id, "content": item.content, "status": item.status}

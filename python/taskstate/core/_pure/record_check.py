@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...types import STATUSES
-from ..limits import BLANKS, SCHEMA_VERSION
+from ..limits import AGENT_STATE_VERSION, BLANKS
 from ..record_faults import Given, invalid
 
 _STATUSES = frozenset(STATUSES)
@@ -23,10 +23,10 @@ def named(value: dict[Any, Any]) -> dict[str, Any]:
     return {key: item for key, item in list(value.items()) if type(key) is str}
 
 
-def check_body(item: Any, given: Given, place: Sequence[Any]) -> tuple[dict[str, Any], str, str]:
-    """The fields, the id and the content of a work item or a decision."""
+def check_body(item: Any, given: Given, place: Sequence[Any], argument: str) -> tuple[dict[str, Any], str, str]:
+    """The fields, the id and the content of a work item or a decision; one in no list is the `argument` itself."""
     if type(item) is not dict:
-        raise invalid(given, place or ("item",), "a dict", item)
+        raise invalid(given, place or (argument,), "a dict", item)
     fields = named(item)
     item_id, content = fields.get("id", ABSENT), fields.get("content", ABSENT)
     check_text(item_id, given, (*place, "id"))
@@ -61,13 +61,8 @@ def check_status(value: Any, given: Given, keys: Sequence[Any]) -> None:
 def check_version(value: Any) -> None:
     if value is ABSENT:
         raise invalid("snapshot", ("schemaVersion",), "missing")
-    if (type(value) is not int and type(value) is not float) or value != SCHEMA_VERSION:
+    if (type(value) is not int and type(value) is not float) or value != AGENT_STATE_VERSION:
         raise invalid("snapshot", ("schemaVersion",), "version", value)
-
-
-def check_objective(value: Any, given: Given) -> str:
-    check_str(value, given, ("objective",))
-    return str(value)
 
 
 def check_list(value: dict[str, Any], field: str, given: Given) -> list[Any]:
@@ -79,7 +74,7 @@ def check_list(value: dict[str, Any], field: str, given: Given) -> list[Any]:
     return list(items)
 
 
-def check_fields(value: dict[Any, Any], fields: frozenset[str], given: Given, place: Sequence[Any]) -> None:
+def refuse_unknown(value: dict[Any, Any], fields: frozenset[str], given: Given, place: Sequence[Any]) -> None:
     for key in list(value):
         if type(key) is not str or key not in fields:
             raise invalid(given, (*place, key), "unknown")
