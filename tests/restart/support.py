@@ -85,6 +85,7 @@ def review(**fields: Any) -> RestartRecord:
 def finished_data() -> dict[str, Any]:
     """The review when all is there and checked, not yet declared done."""
     data = review_data()
+    del data["next_allowed"]
     units = data["completion_rule"]["units"]
     for proposal in PROPOSALS:
         name = f"H{proposal[1]}"
@@ -121,6 +122,12 @@ def verdicts(found: Assessment, kind: str = "unit") -> dict[str, str]:
 
 def missing(found: Assessment) -> set[tuple[str, str, str]]:
     return {(entry.what, entry.id, entry.reason) for entry in found.missing}
+
+
+def of_today(record: RestartRecord, artifact_id: str) -> bool:
+    """Whether an artifact is of the versions that the objective is about."""
+    made = record.artifacts[artifact_id].made_from.sources
+    return all(version == wanted_version(record, name) for name, version in made.items())
 
 
 @dataclass
@@ -188,7 +195,7 @@ class World:
         inputs = {}
         for below in unit.units:
             lower = record.completion_rule.units[below]
-            if lower.artifact is not None and lower.state == "verified":
+            if lower.artifact is not None and lower.state == "verified" and of_today(record, lower.artifact):
                 inputs[below] = record.artifacts[lower.artifact].sha256
         return self._reference(record, unit_id, location, self._from(record, sources, inputs))
 

@@ -239,7 +239,7 @@ def test_a_matching_hash_says_nothing_about_freshness() -> None:
     assert seen == {
         6: ("intact", "current", "keep"),
         7: ("intact", "moved", "stale"),
-        "gone": ("intact", "moved", "stale"),
+        "gone": ("intact", "gone", "stale"),
     }
 
 

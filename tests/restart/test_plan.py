@@ -148,7 +148,7 @@ def test_a_source_that_is_gone_is_told_as_unresolved() -> None:
 def test_a_contradicted_effect_is_told_as_unresolved() -> None:
     record = finished(pending_effects={"e": effect("applied")})
     due = plan_of(record, World.of(record, effects={"e": "not_applied"}))
-    assert keys(due)[0] == "reconcile:e"
+    assert "reconcile:e" not in keys(due)
     assert any("e" in text.split() for text in due.unresolved)
 
 

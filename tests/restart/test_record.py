@@ -64,6 +64,7 @@ def test_every_field_goes_through_json_and_back() -> None:
         **finished_data(),
         "generation": 4,
         "status": "paused",
+        "next_allowed": ["reconcile:b"],
         "revision": "4f1c",
         "objective_history": [{"text": "Compare three", "since": 1}],
         "criteria_history": [{"items": {"price": "Price"}}, {"version": 2}],
@@ -309,3 +310,9 @@ def test_the_order_of_the_units_puts_each_after_those_that_it_is_made_from() -> 
     data["completion_rule"]["units"] = {"comparison": units.pop("comparison"), **units}
     assert RestartRecord.from_data(data).order()[-1] == "comparison"
     assert orjson.loads(RestartRecord.from_data(data).to_json()) == data
+
+
+@pytest.mark.parametrize("key", ["book:hotel", "validate:P4", "complete:supplier-review-22"])
+def test_what_the_record_does_not_allow_can_not_be_given_as_allowed(key: str) -> None:
+    with pytest.raises(InvalidRecordError, match="next_allowed"):
+        review(next_allowed=[key])

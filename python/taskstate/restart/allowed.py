@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .parts import Version
-from .record import RestartRecord
+
+if TYPE_CHECKING:
+    from .record import RestartRecord
 
 
 def allowed(record: RestartRecord) -> tuple[str, ...]:

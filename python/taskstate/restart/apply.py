@@ -43,8 +43,7 @@ def updated(record: RestartRecord, **fields: Any) -> RestartRecord:
     """A checked record with other fields, and with what it allows then. Raises InvalidRecordError."""
     given = {name: getattr(record, name) for name in type(record).model_fields}
     try:
-        changed = RestartRecord(**{**given, **fields})
-        return changed.model_copy(update={"next_allowed": allowed(changed)})
+        return RestartRecord(**{**given, "next_allowed": None, **fields})
     except ValidationError as error:
         raise invalid(error) from None
 
@@ -84,11 +83,10 @@ def _make(record: RestartRecord, transition: Transition, made: Made) -> RestartR
     if artifact.verification.state != "none":
         raise TransitionError(transition.key, "a new artifact is unchecked until a validate transition has run")
     _check_inputs(record, transition, unit, artifact)
-    owner = next(
-        (name for name, other in record.completion_rule.units.items() if other.artifact == made.artifact_id), None
-    )
-    if owner not in (None, transition.subject):
-        raise TransitionError(transition.key, f"artifact {made.artifact_id} belongs to unit {owner}")
+    if made.artifact_id in record.artifacts and made.artifact_id != unit.artifact:
+        units = record.completion_rule.units
+        owner = next((f"unit {name}" for name, other in units.items() if other.artifact == made.artifact_id), "no unit")
+        raise TransitionError(transition.key, f"artifact {made.artifact_id} is there already, and belongs to {owner}")
     superseded = record.superseded
     artifacts = dict(record.artifacts)
     if unit.artifact is not None:
@@ -105,7 +103,9 @@ def _check_inputs(record: RestartRecord, transition: Transition, unit: Unit, art
     versions = (record.objective.version, record.criteria.version)
     if (made.objective, made.criteria) != versions:
         raise TransitionError(transition.key, "it was made for another version of the objective or the criteria")
-    for source_id in unit.sources:
+    if elsewhere := made.sources.keys() - record.sources.keys():
+        raise TransitionError(transition.key, f"it was made from {', '.join(sorted(elsewhere))}, which are no sources")
+    for source_id in (*unit.sources, *made.sources):
         wanted = wanted_version(record, source_id)
         if made.sources.get(source_id) != wanted:
             raise TransitionError(transition.key, f"it wasn't made from source {source_id} at version {wanted}")
@@ -114,8 +114,12 @@ def _check_inputs(record: RestartRecord, transition: Transition, unit: Unit, art
         taken = made.artifacts.get(below)
         if taken is None and unit.partial:
             continue
-        if lower.artifact is None or lower.state != "verified" or record.artifacts[lower.artifact].sha256 != taken:
+        there = None if lower.artifact is None else record.artifacts[lower.artifact]
+        if there is None or lower.state != "verified" or there.sha256 != taken:
             raise TransitionError(transition.key, f"it wasn't made from the verified artifact of unit {below}")
+        for source_id, version in there.made_from.sources.items():
+            if version != wanted_version(record, source_id):
+                raise TransitionError(transition.key, f"unit {below} is of another version of source {source_id}")
     if unknown := made.artifacts.keys() - set(unit.units):
         raise TransitionError(
             transition.key, f"it was made from {', '.join(sorted(unknown))}, which the unit doesn't name"
@@ -135,16 +139,17 @@ def _validate(record: RestartRecord, transition: Transition, verified: Verified)
         raise TransitionError(transition.key, "the check was made by other criteria")
     if unit.verifier is not None and check.verifier != unit.verifier:
         raise TransitionError(transition.key, f"the unit has to be checked by {unit.verifier}")
-    artifacts = {**record.artifacts, unit.artifact: artifact.model_copy(update={"verification": check})}
+    told = check.model_copy(update={"objective": record.objective.version})
+    artifacts = {**record.artifacts, unit.artifact: artifact.model_copy(update={"verification": told})}
     state = "verified" if check.state == "passed" else "present"
     return updated(record, artifacts=artifacts, **with_unit(record, transition.subject, state=state))
 
 
 def _complete(record: RestartRecord, transition: Transition, found: Assessment) -> RestartRecord:
-    same = (found.task_id, found.state_version, found.generation)
-    if same != (record.task_id, record.state_version, record.generation):
-        raise TransitionError(transition.key, "the assessment is one of another record")
-    if not found.complete:
+    if found.record_sha256 != record.sha256():
+        raise TransitionError(transition.key, "the assessment is one of another record, or of this one before a change")
+    kept = {item.id for item in found.items if item.kind == "unit" and item.verdict == "keep"}
+    if not found.complete or found.missing or kept != set(record.completion_rule.units):
         missing = ", ".join(f"{entry.what} {entry.id}: {entry.reason}" for entry in found.missing)
-        raise TransitionError(transition.key, f"missing: {missing}")
+        raise TransitionError(transition.key, f"missing: {missing or 'the verdict on every unit'}")
     return updated(record, status="done")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from .parts import Count, Id, Millis, Part, Size, Status, Text
+from .parts import Count, Id, Millis, Part, Sha256, Size, Status, Text
 
 Kind: TypeAlias = Literal["source", "unit", "artifact", "superseded", "file", "effect"]
 Verdict: TypeAlias = Literal[
@@ -25,7 +25,7 @@ Verdict: TypeAlias = Literal[
 """
 Integrity: TypeAlias = Literal["intact", "altered", "missing", "not_seen", "none"]
 """Whether the bytes are those that were recorded; it says nothing about the outside."""
-Freshness: TypeAlias = Literal["current", "moved", "expired", "not_seen", "fixed", "none"]
+Freshness: TypeAlias = Literal["current", "moved", "gone", "expired", "not_seen", "fixed", "none"]
 """Whether what it was made from is still what the sources say now; it says nothing about the bytes."""
 InScope: TypeAlias = Literal["in", "out", "none"]
 """Whether it was made from the versions that the objective is about."""
@@ -69,6 +69,7 @@ class Assessment(Part):
     task_id: Id
     state_version: Size
     generation: Count
+    record_sha256: Sha256
     at: Millis
     status: Status
     scope: str

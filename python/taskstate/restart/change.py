@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import TransitionError
 from .apply import updated, with_unit
 from .parts import Criteria, Effect, Objective, Superseded, Unit
-from .record import RestartRecord
+from .record import RestartRecord, has_passed
 from .transitions import (
     Authorize,
     BeginEffect,
@@ -71,7 +71,7 @@ def _new_criteria(record: RestartRecord, declared: NewCriteria) -> RestartRecord
 
 def _new_units(record: RestartRecord, declared: NewUnits) -> RestartRecord:
     before = record.completion_rule.units
-    units = {unit_id: _kept(before.get(unit_id), unit) for unit_id, unit in declared.units.items()}
+    units = {unit_id: _kept(record, unit_id, unit) for unit_id, unit in declared.units.items()}
     artifacts = dict(record.artifacts)
     superseded = record.superseded
     for unit_id, unit in before.items():
@@ -93,12 +93,15 @@ def _new_units(record: RestartRecord, declared: NewUnits) -> RestartRecord:
     )
 
 
-def _kept(before: Unit | None, unit: Unit) -> Unit:
+def _kept(record: RestartRecord, unit_id: str, unit: Unit) -> Unit:
+    """A required unit with what it has; by another verifier than its check's it isn't verified any more."""
     if unit.artifact is not None:
         raise TransitionError("NewUnits", "a unit gets its artifact by a transition")
-    if before is None:
-        return unit
-    return unit.model_copy(update={"artifact": before.artifact, "state": before.state, "begun": before.begun})
+    before = record.completion_rule.units.get(unit_id)
+    if before is None or before.artifact is None:
+        return unit.model_copy(update={"begun": None if before is None else before.begun})
+    state = "verified" if has_passed(unit, record.artifacts[before.artifact]) else "present"
+    return unit.model_copy(update={"artifact": before.artifact, "state": state, "begun": before.begun})
 
 
 def _notes(record: RestartRecord, declared: Notes) -> RestartRecord:

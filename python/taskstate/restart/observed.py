@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from .parts import Id, Millis, Part, Sha256, Size, Text, Version
+from .frozen import FrozenDict
+from .parts import Frozen, Id, Millis, Part, Sha256, Size, Text, Version
 
 
 class SeenFile(Part):
@@ -38,7 +37,7 @@ class Observed(Part):
     """
 
     now: Millis
-    files: dict[Text, SeenFile | None] = Field(default_factory=dict)
-    sources: dict[Id, SeenSource | None] = Field(default_factory=dict)
-    effects: dict[Id, SeenEffect] = Field(default_factory=dict)
-    unindexed: dict[Text, SeenFile] = Field(default_factory=dict)
+    files: Frozen[Text, SeenFile | None] = FrozenDict()
+    sources: Frozen[Id, SeenSource | None] = FrozenDict()
+    effects: Frozen[Id, SeenEffect] = FrozenDict()
+    unindexed: Frozen[Text, SeenFile] = FrozenDict()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..core.limits import BLANKS
+from .frozen import FrozenDict
 from .secrets import redact_text
 
 
@@ -46,6 +47,12 @@ UnitState: TypeAlias = Literal["pending", "present", "verified"]
 artifact passed its check."""
 
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+Frozen: TypeAlias = Annotated[dict[_K, _V], AfterValidator(FrozenDict)]
+"""A dict that doesn't change once it is part of a record."""
+
+
 class Part(BaseModel):
     """Base of all parts: strict types, no other fields, immutable, and shown without what looks like a secret."""
 
@@ -64,7 +71,7 @@ class Scope(Part):
     """Which versions of its sources an objective is about: the latest ones, or those that are named."""
 
     kind: Literal["latest", "named"] = "latest"
-    versions: dict[Id, Version] = Field(default_factory=dict)
+    versions: Frozen[Id, Version] = FrozenDict()
 
     @model_validator(mode="after")
     def _check(self) -> Scope:
@@ -86,7 +93,7 @@ class Criteria(Part):
     """What a result is held against, by id; `version` grows by one with each change."""
 
     version: Count = 1
-    items: dict[Id, Text] = Field(default_factory=dict)
+    items: Frozen[Id, Text] = FrozenDict()
     since: Millis | None = None
 
 
@@ -102,7 +109,10 @@ class Source(Part):
 
 
 class Verification(Part):
-    """Whether an artifact was checked: by what, when, on which bytes, by which criteria, and with which evidence."""
+    """Whether an artifact was checked: by what, when, on which bytes, by which criteria, and with which evidence.
+
+    `objective` is that of the record when the check was taken in; `apply` sets it.
+    """
 
     state: Literal["none", "passed", "failed"] = "none"
     verifier: Id | None = None
@@ -110,6 +120,7 @@ class Verification(Part):
     at: Millis | None = None
     sha256: Sha256 | None = None
     criteria: Count | None = None
+    objective: Count | None = None
     evidence: Text | None = None
     reason: Text | None = None
 
@@ -130,8 +141,8 @@ class Verification(Part):
 class MadeFrom(Part):
     """What an artifact was made from: sources by version, artifacts by hash, and the objective and criteria then."""
 
-    sources: dict[Id, Version] = Field(default_factory=dict)
-    artifacts: dict[Id, Sha256] = Field(default_factory=dict)
+    sources: Frozen[Id, Version] = FrozenDict()
+    artifacts: Frozen[Id, Sha256] = FrozenDict()
     objective: Count = 1
     criteria: Count = 1
 
@@ -243,5 +254,5 @@ class Unit(Part):
 class CompletionRule(Part):
     """The required units, and those whose artifacts together must cover every criterion."""
 
-    units: dict[Id, Unit] = Field(default_factory=dict)
+    units: Frozen[Id, Unit] = FrozenDict()
     covering: tuple[Id, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .assess import CONTRADICTS
 from .assessment import Assessment, Item
 from .transitions import Op, Plan, Transition
 
@@ -40,10 +41,10 @@ def plan(assessment: Assessment) -> Plan:
 def _transitions(assessment: Assessment) -> Iterator[Transition]:
     units = [item for item in assessment.items if item.kind == "unit"]
     for item in assessment.items:
-        if item.kind == "effect" and item.verdict == "reconcile":
+        if item.kind == "effect" and item.verdict == "reconcile" and CONTRADICTS not in item.because:
             yield _step("reconcile", item)
     for item in assessment.items:
-        if item.kind == "source" and item.verdict in ("stale", "validate"):
+        if item.kind == "source" and item.verdict in ("stale", "validate") and item.freshness != "gone":
             yield _step("observe", item)
     yield from _works(units)
     if units:
@@ -56,19 +57,20 @@ def _works(units: list[Item]) -> Iterator[Transition]:
     for item in units:
         if item.verdict in ("validate", "recheck"):
             yield _step("validate" if item.verdict == "validate" else "recheck", item)
+    early = [item for item in units if item.fresh_inputs]
+    for item in early:  # a partial one takes in what is there before the others are made
+        yield from _worked(item, again=False)
     for item in units:
-        if item.fresh_inputs:  # a partial one takes in what is there before the others are made
-            yield from _remade(item)
-    for item in units:
-        if item.verdict == "pending" and item.found_at is not None:
-            yield _step("attach", item)
-            yield _step("validate", item)
-        elif item.verdict in ("pending", "redo", "stale"):
-            yield from _remade(item)
+        if item.verdict in ("pending", "redo", "stale") and item.freshness != "gone":
+            yield from _worked(item, again=item in early)
 
 
-def _remade(item: Item) -> Iterator[Transition]:
-    yield _step("make" if item.verdict == "pending" else "remake", item)
+def _worked(item: Item, *, again: bool) -> Iterator[Transition]:
+    if again or item.verdict != "pending":
+        op: Op = "remake"
+    else:
+        op = "make" if item.found_at is None else "attach"
+    yield _step(op, item)
     yield _step("validate", item)
 
 
@@ -81,5 +83,9 @@ def _open_ends(assessment: Assessment) -> Iterator[str]:
     for item in assessment.items:
         if item.kind == "file":
             yield f"file {item.id} is in no record: attach it or clean it up by a policy of the application"
+        elif item.kind == "source" and item.freshness == "gone":
+            yield f"source {item.id} is gone"
+        elif item.kind == "effect" and CONTRADICTS in item.because:
+            yield f"effect {item.id} was observed to be otherwise than its evidence says"
         elif item.kind == "effect" and item.verdict == "reconcile":
             yield f"effect {item.id} is unsettled"

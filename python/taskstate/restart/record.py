@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from ..errors import InvalidRecordError
+from .. import core
+from ..errors import InvalidRecordError, InvalidValueError
+from .allowed import allowed
+from .frozen import FrozenDict
 from .parts import (
     Artifact,
     Authorization,
@@ -19,6 +23,7 @@ from .parts import (
     Decision,
     Effect,
     FailedAttempt,
+    Frozen,
     Hypothesis,
     Id,
     Issue,
@@ -30,7 +35,14 @@ from .parts import (
     Step,
     Superseded,
     Text,
+    Unit,
 )
+
+
+def _exact_int(value: Any) -> Any:
+    if type(value) is not int:
+        raise ValueError("is no int")
+    return value
 
 
 class RestartRecord(Part):
@@ -40,12 +52,12 @@ class RestartRecord(Part):
     application's word for what it is doing; `status` says only what its definition says. `objective` and `criteria`
     are the current ones, their histories the earlier ones, oldest first. `authorized` lists the external writes that
     are allowed: none, unless it says so. Artifacts are references, never contents; `superseded` keeps the earlier ones.
-    `next_allowed` are the transitions that `apply` takes, as `operation:subject`.
+    `next_allowed` are transitions that `apply` takes, as `operation:subject`: all of them, unless fewer are given.
 
     Source: the restart lesson, "Inspect the restart packet".
     """
 
-    schema_version: Literal[1] = Field(default=1, alias="schemaVersion")
+    schema_version: Annotated[Literal[1], BeforeValidator(_exact_int)] = Field(default=1, alias="schemaVersion")
     task_id: Id
     state_version: Size = 0
     generation: Count = 1
@@ -58,15 +70,15 @@ class RestartRecord(Part):
     criteria_history: tuple[Criteria, ...] = ()
     constraints: tuple[Text, ...] = ()
     authorized: tuple[Authorization, ...] = ()
-    sources: dict[Id, Source] = Field(default_factory=dict)
-    artifacts: dict[Id, Artifact] = Field(default_factory=dict)
+    sources: Frozen[Id, Source] = FrozenDict()
+    artifacts: Frozen[Id, Artifact] = FrozenDict()
     superseded: tuple[Superseded, ...] = ()
-    pending_effects: dict[Id, Effect] = Field(default_factory=dict)
+    pending_effects: Frozen[Id, Effect] = FrozenDict()
     decisions: tuple[Decision, ...] = ()
     unresolved: tuple[Issue, ...] = ()
     hypotheses: tuple[Hypothesis, ...] = ()
     failed_attempts: tuple[FailedAttempt, ...] = ()
-    next_allowed: tuple[str, ...] = ()
+    next_allowed: tuple[str, ...] | None = None
     next_step: Step | None = None
     completion_rule: CompletionRule = CompletionRule()
 
@@ -82,18 +94,25 @@ class RestartRecord(Part):
     def from_data(cls, data: Any) -> RestartRecord:
         """The record of plain JSON data, which needn't be trusted."""
         try:
-            return cls.from_json(orjson.dumps(data))
-        except TypeError as error:
-            raise InvalidRecordError([("", str(error))]) from None
+            core.validate(data, "")
+        except InvalidValueError as error:
+            raise InvalidRecordError([(error.path, error.reason)]) from None
+        return cls.from_json(orjson.dumps(data))
 
     def to_data(self) -> dict[str, Any]:
         """The record as plain JSON data, without what is at its default."""
         data = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        if self.next_allowed == allowed(self):
+            del data["next_allowed"]
         return {"schemaVersion": self.schema_version, **data}
 
     def to_json(self) -> bytes:
         """The record as compact JSON text, the same bytes for the same record."""
         return orjson.dumps(self.to_data())
+
+    def sha256(self) -> str:
+        """The hash of the record's JSON text: what an assessment of this very record names."""
+        return hashlib.sha256(self.to_json()).hexdigest()
 
     def order(self) -> tuple[str, ...]:
         """The ids of the units, each after those that it is made from."""
@@ -112,6 +131,9 @@ class RestartRecord(Part):
         for name in ("decisions", "unresolved", "hypotheses", "failed_attempts"):
             _check_unique(name, (entry.id for entry in getattr(self, name)))
         _check_known("objective.scope.versions", self.objective.scope.versions, self.sources)
+        owned = [unit.artifact for unit in self.completion_rule.units.values() if unit.artifact is not None]
+        if len(owned) != len(set(owned)):
+            raise ValueError("completion_rule.units: two units have one artifact")
         for unit_id, unit in self.completion_rule.units.items():
             self._check_unit(f"completion_rule.units.{unit_id}", unit)
         _check_known("completion_rule.covering", self.completion_rule.covering, self.completion_rule.units)
@@ -121,9 +143,14 @@ class RestartRecord(Part):
             raise ValueError("completion_rule.units: some are made from each other") from None
         if self.status == "done":
             self._check_done()
+        permitted = allowed(self)
+        if self.next_allowed is None:
+            object.__setattr__(self, "next_allowed", permitted)
+        elif not set(self.next_allowed) <= set(permitted):
+            raise ValueError("next_allowed: names a transition that the record doesn't allow")
         return self
 
-    def _check_unit(self, place: str, unit: Any) -> None:
+    def _check_unit(self, place: str, unit: Unit) -> None:
         _check_known(f"{place}.sources", unit.sources, self.sources)
         _check_known(f"{place}.units", unit.units, self.completion_rule.units)
         if (unit.state == "pending") != (unit.artifact is None):
@@ -131,16 +158,22 @@ class RestartRecord(Part):
         if unit.artifact is None:
             return
         _check_known(f"{place}.artifact", [unit.artifact], self.artifacts)
-        artifact = self.artifacts[unit.artifact]
-        checked = artifact.verification.state == "passed" and artifact.verification.sha256 == artifact.sha256
-        if unit.state == "verified" and not checked:
-            raise ValueError(f"{place}: verified, but its artifact has passed no check of these bytes")
+        if (unit.state == "verified") != has_passed(unit, self.artifacts[unit.artifact]):
+            raise ValueError(f"{place}: verified is one whose artifact has passed its verifier's check of these bytes")
 
     def _check_done(self) -> None:
-        if any(unit.state != "verified" for unit in self.completion_rule.units.values()):
-            raise ValueError("status: done, but a required unit isn't verified")
+        units = self.completion_rule.units.values()
+        if not units or any(unit.state != "verified" for unit in units):
+            raise ValueError("status: done, but a required unit isn't verified, or none is required")
         if any(effect.state in ("pending", "unknown") for effect in self.pending_effects.values()):
             raise ValueError("status: done, but an effect isn't settled")
+
+
+def has_passed(unit: Unit, artifact: Artifact) -> bool:
+    """Whether an artifact has passed a check of its bytes, by the verifier that its unit names where it names one."""
+    check = artifact.verification
+    by_right_one = unit.verifier is None or check.verifier == unit.verifier
+    return check.state == "passed" and check.sha256 == artifact.sha256 and by_right_one
 
 
 def invalid(error: ValidationError) -> InvalidRecordError:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import Field
-
 from .assessment import Assessment
+from .frozen import FrozenDict
 from .parts import (
     Artifact,
     Authorization,
     Decision,
     Effect,
     FailedAttempt,
+    Frozen,
     Hypothesis,
     Id,
     Issue,
@@ -106,7 +106,7 @@ class NewObjective(Part):
 class NewCriteria(Part):
     """The user judges by something else: the criteria's next version, all of it."""
 
-    items: dict[Id, Text]
+    items: Frozen[Id, Text]
     at: Millis | None = None
 
 
@@ -116,8 +116,8 @@ class NewUnits(Part):
     `sources` are new ones; `covering` None leaves that as it is, less the units that are gone.
     """
 
-    units: dict[Id, Unit]
-    sources: dict[Id, Source] = Field(default_factory=dict)
+    units: Frozen[Id, Unit]
+    sources: Frozen[Id, Source] = FrozenDict()
     covering: tuple[Id, ...] | None = None
 
 
