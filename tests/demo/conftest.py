@@ -14,11 +14,15 @@ from typing import Any
 
 import pytest
 
-from taskstate.demo.review import Job, layers
+from taskstate.demo.job import Job
+from taskstate.demo.review import layers
 from taskstate.harness import Execution, Harness
 from taskstate.record import AgentState, restore_agent_state
+from taskstate.restart import RecordStore, RestartRecord
+from taskstate.restart.parts import Artifact
 from taskstate.storage import SQLiteStorage
 
+_STEPS = "extracted|attached|validated|rechecked|compared|gone|failed"
 PROPOSALS = Path(__file__).resolve().parents[2] / "examples" / "supplier_review" / "proposals"
 
 
@@ -36,12 +40,32 @@ class Done:
         steps: dict[str, list[str]] = {}
         process = ""
         for line in self.out.splitlines():
-            if found := re.match(r"Process (\d+)(?::| recovers)", line):
+            if found := re.match(r"Process (\d+)(?:: nothing| takes)", line):
                 process = found[1]
                 steps[process] = []
-            elif found := re.match(r"  (\S.*?) +(extracted|attached|kept|gone|failed) ", line):
+            elif found := re.match(rf"  (?:extract:)?(\S+(?: \S+)*) +({_STEPS})  ", line):
                 steps[process].append(f"{found[1]} {found[2]}")
         return steps
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """The verdict on each unit in the last assessment that was printed."""
+        table = self.out.rpartition("Assessment of state version")[2].partition("\nPlan: ")[0]
+        return dict(
+            re.findall(
+                r"^  (?!source |superseded |file )(?:extract:)?(\S.*?)  +([a-z]+)  +(?:intact|altered|missing|-) ",
+                table,
+                re.MULTILINE,
+            )
+        )
+
+    @property
+    def plan(self) -> list[str]:
+        """The last plan that was printed: `what document`, in order, without the end."""
+        lines = self.out.rpartition("\nPlan: ")[2]
+        return [f"{op} {name}" for op, name in re.findall(r"^  \d+ +(\w+) +(?:extract:)?(\S.*)$", lines, re.MULTILINE)][
+            :-1
+        ]
 
 
 class Desk:
@@ -59,12 +83,32 @@ class Desk:
         return Done(done.returncode, done.stdout, done.stderr)
 
     def journal(self, event: str = "extracted") -> list[str]:
-        """The documents that were really extracted (or attached), by any process, in order."""
+        """What was really extracted (or checked without being made), by any process, in order."""
         lines = (self.out / "journal.jsonl").read_text(encoding="utf-8").splitlines()
-        return [entry["document"] for entry in map(json.loads, lines) if entry["event"] == event]
+        entries = [entry for entry in map(json.loads, lines) if entry["event"] == event]
+        return [entry.get("document") or entry["unit"].removeprefix("extract:") for entry in entries]
 
     def comparison(self) -> str:
-        return (self.out / "comparison.md").read_text(encoding="utf-8")
+        """The comparison that counts."""
+        return (self.out / self.artifact("comparison").location).read_text(encoding="utf-8")
+
+    def record(self) -> RestartRecord:
+        """The restart record as it was saved last."""
+
+        async def read() -> RestartRecord:
+            async with SQLiteStorage(self.job.state) as storage:
+                return await RecordStore(storage).load(self.job.thread_id)
+
+        return asyncio.run(read())
+
+    def artifact(self, unit: str) -> Artifact:
+        record = self.record()
+        return record.artifacts[record.completion_rule.units[unit].artifact or ""]
+
+    def states(self) -> dict[str, str]:
+        """What the restart record says of each unit."""
+        units = self.record().completion_rule.units
+        return {name.removeprefix("extract:"): unit.state for name, unit in units.items()}
 
     def extracts(self) -> dict[str, dict[str, Any]]:
         found = [json.loads(path.read_bytes()) for path in sorted((self.out / "extracts").glob("*.extract.json"))]
@@ -88,7 +132,7 @@ class Desk:
         return asyncio.run(read())
 
     def data(self) -> dict[str, Any]:
-        """What the task state has as evidence."""
+        """What the task state has about the run."""
         return dict(self.stored()["task-state"]["data"])
 
     def work(self) -> AgentState:

@@ -11,6 +11,7 @@ import pytest
 
 from taskstate.demo.artifacts import digest
 
+PROPOSALS = Path(__file__).resolve().parents[2] / "examples" / "supplier_review" / "proposals"
 NAMES = ["P1-firnbeck.md", "P2-tundrel.txt", "P3-ijsvelt.md", "P4-kelvane.txt"]
 KILLED = re.compile(r"^Process (\d+) was killed \(signal 9\)", re.MULTILINE)
 
@@ -21,20 +22,54 @@ def block(out: str) -> Any:
     return json.loads(found[1])
 
 
-def test_it_is_killed_after_the_third_extract_and_recovers(proposals: Any) -> None:
+def test_what_was_extracted_but_not_checked_is_validated_and_not_extracted_again(proposals: Any) -> None:
     done = proposals.run()
     assert done.code == 0, done.err
     first, second = done.steps.values()
     assert KILLED.findall(done.out) == [next(iter(done.steps))]
-    assert first == ["P1-firnbeck.md extracted", "P2-tundrel.txt extracted", "P3-ijsvelt.md extracted"]
-    assert second == [
-        "P1-firnbeck.md kept",
-        "P2-tundrel.txt kept",
-        "P3-ijsvelt.md attached",
-        "P4-kelvane.txt extracted",
-    ]
+    assert first == [f"{name} extracted" for name in NAMES[:3]]
+    assert second == ["P3-ijsvelt.md validated", "P4-kelvane.txt extracted", "comparison compared"]
     assert proposals.journal() == NAMES
-    assert proposals.journal("attached") == ["P3-ijsvelt.md"]
+    assert proposals.journal("validated") == ["P3-ijsvelt.md"]
+
+
+def test_the_second_process_shows_its_assessment_and_plan_before_it_works(proposals: Any) -> None:
+    done = proposals.run()
+    verdicts = ["keep", "keep", "validate", "pending", "pending"]
+    assert done.verdicts == dict(zip([*NAMES, "comparison"], verdicts, strict=True))
+    assert done.plan == [
+        "validate P3-ijsvelt.md",
+        "make P4-kelvane.txt",
+        "validate P4-kelvane.txt",
+        "make comparison",
+        "validate comparison",
+    ]
+    told, _, after = done.out.partition("Plan: ")
+    assert "Assessment of state version" in told
+    assert "P3-ijsvelt.md   validated" not in told
+    assert "P3-ijsvelt.md   validated" in after
+
+
+def test_the_record_of_a_killed_process_has_the_third_extract_unchecked(proposals: Any) -> None:
+    proposals.out.mkdir()
+    proposals.run("--worker=3")
+    states = ["verified", "verified", "present", "pending", "pending"]
+    assert proposals.states() == dict(zip([*NAMES, "comparison"], states, strict=True))
+    third = proposals.artifact("extract:P3-ijsvelt.md")
+    assert third.verification.state == "none"
+    assert third.sha256 == digest(proposals.extract_file("P3-ijsvelt").read_bytes())
+
+
+def test_an_unchecked_extract_that_fails_its_check_is_made_again_with_the_reason_kept(proposals: Any) -> None:
+    proposals.out.mkdir()
+    proposals.run("--worker=3")
+    path = proposals.extract_file("P3-ijsvelt")
+    path.write_bytes(path.read_bytes()[:-40])
+    done = proposals.run("--no-crash")
+    assert done.code == 0, done.err
+    assert done.verdicts["P3-ijsvelt.md"] == "redo"
+    assert proposals.journal() == [*NAMES[:3], "P3-ijsvelt.md", "P4-kelvane.txt"]
+    assert proposals.states()["P3-ijsvelt.md"] == "verified"
 
 
 def test_the_comparison_covers_every_document_and_flags_the_contradictions(proposals: Any) -> None:
@@ -48,18 +83,25 @@ def test_the_comparison_covers_every_document_and_flags_the_contradictions(propo
     )
 
 
-def test_the_task_state_lists_every_artifact_with_its_evidence(proposals: Any) -> None:
+def test_each_fact_is_kept_in_one_place(proposals: Any) -> None:
     done = proposals.run()
     shown = block(done.out)
     assert [Path(path).name.split(".")[0] for path in shown["files"]] == [Path(name).stem for name in NAMES] + [
         "comparison"
     ]
-    data = proposals.data()
-    assert data["__outcome"] == "success"
+    assert shown["data"] == {"last_run": {"compared": 1, "extracted": 1, "validated": 1}}
+    assert proposals.data()["__outcome"] == "success"
+    record = proposals.record()
+    assert record.status == "done"
+    assert record.authorized == ()
     for name in NAMES:
-        assert shown["data"][f"extract:{name}"] == data[f"extract:{name}"]
-        assert data[f"extract:{name}"]["artifact"] == digest(proposals.extract_file(Path(name).stem).read_bytes())
-    assert set(data["comparison"]["extracts"]) == set(NAMES)
+        artifact = proposals.artifact(f"extract:{name}")
+        assert artifact.sha256 == digest(proposals.extract_file(Path(name).stem).read_bytes())
+        assert artifact.made_from.sources[name] == record.sources[name].version
+        assert (proposals.out / artifact.verification.evidence).exists()
+    comparison = proposals.artifact("comparison")
+    assert comparison.covers == tuple(record.criteria.items)
+    assert set(comparison.made_from.artifacts) == {f"extract:{name}" for name in NAMES}
 
 
 def test_a_second_run_repeats_nothing(proposals: Any) -> None:
@@ -67,44 +109,47 @@ def test_a_second_run_repeats_nothing(proposals: Any) -> None:
     before = proposals.comparison()
     done = proposals.run()
     assert done.code == 0
-    assert list(done.steps.values()) == [[f"{name} kept" for name in NAMES]]
+    assert list(done.steps.values()) == [[]]
+    assert set(done.verdicts.values()) == {"keep"}
+    assert done.plan == []
     assert "Comparison kept" in done.out
     assert not KILLED.search(done.out)
     assert proposals.journal() == NAMES
     assert proposals.comparison() == before
+    assert proposals.record().status == "done"
 
 
 def test_only_a_changed_source_is_read_again_and_its_old_extract_stays(proposals: Any) -> None:
     proposals.run()
-    old = proposals.data()["extract:P2-tundrel.txt"]
+    old = proposals.artifact("extract:P2-tundrel.txt")
     path = proposals.folder / "P2-tundrel.txt"
     path.write_text(path.read_text().replace("53,430.00\n", "54,030.00\n"))
     done = proposals.run()
     assert done.code == 0
-    assert list(done.steps.values()) == [
-        ["P1-firnbeck.md kept", "P2-tundrel.txt extracted", "P3-ijsvelt.md kept", "P4-kelvane.txt kept"]
-    ]
-    assert "its source has changed since" in done.out
+    assert list(done.steps.values()) == [["P2-tundrel.txt extracted", "comparison compared"]]
+    new = proposals.artifact("extract:P2-tundrel.txt")
+    before, after = old.made_from.sources["P2-tundrel.txt"], new.made_from.sources["P2-tundrel.txt"]
+    assert f"source:P2-tundrel.txt was version {before}, now {after}" in done.out
     assert "Comparison written" in done.out
     assert proposals.journal() == [*NAMES, "P2-tundrel.txt"]
-    new = proposals.data()["extract:P2-tundrel.txt"]
-    assert new["replaces"] == old["source"] != new["source"]
-    assert len(list((proposals.out / "extracts").glob("P2-*"))) == 2
+    assert old in [entry.artifact for entry in proposals.record().superseded]
+    assert digest((proposals.out / old.location).read_bytes()) == old.sha256
 
 
 def test_a_new_document_is_read_and_a_withdrawn_one_is_left_out(proposals: Any) -> None:
     proposals.run("--no-crash")
-    recorded = proposals.data()["extract:P4-kelvane.txt"]
+    recorded = proposals.artifact("extract:P4-kelvane.txt")
     (proposals.folder / "P4-kelvane.txt").unlink()
     (proposals.folder / "P5.txt").write_text("Warranty: 2 years\n")
     done = proposals.run("--no-crash")
-    assert list(done.steps.values()) == [
-        ["P4-kelvane.txt gone", *(f"{name} kept" for name in NAMES[:3]), "P5.txt extracted"]
-    ]
+    assert list(done.steps.values()) == [["P4-kelvane.txt gone", "P5.txt extracted", "comparison compared"]]
     assert list(proposals.statuses()) == [*NAMES[:3], "comparison", "P5.txt"]
-    assert proposals.data()["extract:P4-kelvane.txt"] == recorded
+    assert recorded in [entry.artifact for entry in proposals.record().superseded]
     assert "P4-kelvane.txt" not in proposals.comparison()
     assert proposals.journal() == [*NAMES, "P5.txt"]
+    (proposals.folder / "P4-kelvane.txt").write_bytes((PROPOSALS / "P4-kelvane.txt").read_bytes())
+    assert proposals.run("--no-crash").code == 0
+    assert set(proposals.states()) == {*NAMES, "P5.txt", "comparison"}
 
 
 @pytest.mark.parametrize("damage", ["altered", "removed"])
@@ -116,8 +161,11 @@ def test_an_extract_that_lost_its_integrity_is_made_again(proposals: Any, damage
     else:
         path.write_bytes(path.read_bytes().replace(b"24 months", b"99 months"))
     done = proposals.run()
+    assert done.verdicts["P1-firnbeck.md"] == "redo"
+    assert f"the file is {'missing' if damage == 'removed' else 'altered'}" in done.out
     assert proposals.journal() == [*NAMES, "P1-firnbeck.md"]
     assert "Comparison kept" in done.out
+    assert proposals.record().status == "done"
 
 
 def test_an_unrecorded_extract_is_not_accepted_blindly(proposals: Any) -> None:
@@ -130,17 +178,19 @@ def test_an_unrecorded_extract_is_not_accepted_blindly(proposals: Any) -> None:
     assert steps == [
         "P1-firnbeck.md attached",
         "P2-tundrel.txt attached",
-        "P3-ijsvelt.md extracted",
+        "P3-ijsvelt.md failed",
         "P4-kelvane.txt attached",
+        "P3-ijsvelt.md extracted",
+        "comparison attached",
     ]
-    assert "an unrecorded extract fails its check: it is not JSON" in done.out
 
 
 def test_fresh_starts_over_and_no_crash_needs_one_process(proposals: Any) -> None:
     proposals.run()
     (proposals.out / "mine.txt").write_text("not of the review")
     done = proposals.run("--fresh", "--no-crash")
-    assert list(done.steps.values()) == [[f"{name} extracted" for name in NAMES]]
+    assert list(done.steps.values()) == [[*(f"{name} extracted" for name in NAMES), "comparison compared"]]
+    assert proposals.record().generation == 1
     assert "nothing is recorded of this task yet" in done.out
     assert proposals.journal() == NAMES
     assert (proposals.out / "mine.txt").exists()
@@ -163,7 +213,7 @@ def test_a_folder_that_nobody_wrote_for_it_is_reviewed_honestly(desk: Any, folde
         assert answers.count("not stated") >= len(answers) - 2
         assert extract["contradictions"] == []
     again = desk.run(folder=folder)
-    assert {step.rsplit(" ", 1)[1] for steps in again.steps.values() for step in steps} == {"kept"}
+    assert list(again.steps.values()) == [[]]
 
 
 @pytest.mark.parametrize(("count", "before"), [(1, 1), (2, 1), (3, 2), (7, 3)])
@@ -175,9 +225,11 @@ def test_any_number_of_documents_is_finished_by_the_second_process(desk: Any, co
     assert done.code == 0, done.err
     first, second = done.steps.values()
     assert first == [f"{name} extracted" for name in names[:before]]
-    assert [step.rsplit(" ", 1)[1] for step in second] == (
-        ["kept"] * (before - 1) + ["attached"] + ["extracted"] * (count - before)
-    )
+    assert [step.rsplit(" ", 1)[1] for step in second] == [
+        "validated",
+        *["extracted"] * (count - before),
+        "compared",
+    ]
     assert desk.journal() == names
 
 
@@ -198,10 +250,11 @@ def test_two_folders_share_a_state_file_without_meeting(proposals: Any, tmp_path
     other.mkdir()
     (other / "P1-firnbeck.md").write_text("Warranty: 1 year\n")
     proposals.run("--no-crash")
-    second = tmp_path / "second results"
+    before = proposals.comparison()
     done = proposals.run("--no-crash", "--state", str(proposals.out / "state.db"), folder=other)
-    assert list(done.steps.values()) == [["P1-firnbeck.md extracted"]]
-    assert not second.exists()
+    assert list(done.steps.values()) == [["P1-firnbeck.md extracted", "comparison failed", "comparison compared"]]
+    assert proposals.comparison() == before
+    assert list(proposals.run().steps.values()) == [[]]
     assert len(proposals.stored()["task-state"]["files"]) == 5
 
 

@@ -165,6 +165,7 @@ def test_an_american_quotation_is_read_whole() -> None:
         "warranty": ["1 year (workmanship)", "10 years (structural components)"],
         "payment": ["within 30 days"],
         "validity": ["30 days"],
+        "number": ["4471"],
     }
     assert faults(AMERICAN) == []
 
@@ -293,7 +294,7 @@ def test_an_extract_that_does_not_fit_its_source_fails_its_check() -> None:
     assert spoiled() == []
     assert faults_of([], whole) == ["it is not a JSON object"]
     assert spoiled(format="other/1") == ["it is not in the format supplier-extract/1"]
-    assert spoiled(criteria_version=99) == ["it was made for criteria version 99, not 1"]
+    assert spoiled(rules_version=99) == ["it was made by the rules of version 99, not 1"]
     assert spoiled(document="else.txt") == ["it is about another document"]
     assert spoiled(source={"sha256": "0"}) == ["it was made from another version of the source"]
     assert spoiled(criteria={}) == ["it doesn't cover every criterion"]

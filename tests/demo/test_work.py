@@ -13,8 +13,9 @@ from taskstate.demo import review as reviewing
 from taskstate.harness import Execution
 
 P1, P2, P3, P4 = NAMES = ["P1-firnbeck.md", "P2-tundrel.txt", "P3-ijsvelt.md", "P4-kelvane.txt"]
-KEPT = "reused: recorded; source and extract match their hashes"
-ATTACHED = "reused: on disk but not recorded; it passes its check against the source"
+KEPT = "used again: passed extract-check@1; the file matches its hash"
+COMPARED = "used again: passed comparison-check@1; the file matches its hash"
+UNCHECKED = "to be checked before it is used: unchecked"
 CRITERIA = "The 12 criteria of version 1 are used"
 
 
@@ -40,7 +41,7 @@ def test_the_next_process_ends_what_the_killed_one_began(proposals: Any) -> None
     killed(proposals, 3)
     assert proposals.run("--worker=-1").code == 0
     assert proposals.statuses() == statuses(*["done"] * 5)
-    assert proposals.decisions() == {"criteria": CRITERIA, P1: KEPT, P2: KEPT, P3: ATTACHED}
+    assert proposals.decisions() == {"criteria": CRITERIA, P1: KEPT, P2: KEPT, P3: UNCHECKED}
     assert proposals.journal() == NAMES
 
 
@@ -59,7 +60,7 @@ def test_a_run_with_nothing_to_do_changes_nothing_that_was_declared(proposals: A
     before = proposals.stored()["agent-state"]
     proposals.run()
     assert proposals.stored()["agent-state"] == before
-    assert proposals.decisions() == {"criteria": CRITERIA, **dict.fromkeys(NAMES, KEPT)}
+    assert proposals.decisions() == {"criteria": CRITERIA, **dict.fromkeys(NAMES, KEPT), "comparison": COMPARED}
 
 
 def test_both_blocks_are_shown_side_by_side(proposals: Any) -> None:
@@ -78,12 +79,12 @@ def test_a_changed_document_is_open_again_until_its_new_extract_is_checked(propo
     path.write_text(path.read_text() + "\n")
     killed(proposals, 1)
     assert proposals.statuses() == statuses("done", "in_progress", "done", "open", "open")
-    assert proposals.decisions()[P4] == "redone: its source has changed since"
+    assert proposals.decisions()[P4].startswith(f"to be made again: source:{P4} was version ")
     proposals.run("--no-crash")
     assert proposals.statuses() == statuses(*["done"] * 5)
-    assert proposals.decisions() == {
-        "criteria": CRITERIA, P1: KEPT, P3: KEPT, P2: ATTACHED, P4: "redone: its source has changed since"
-    }  # fmt: skip
+    decisions = proposals.decisions()
+    assert (decisions[P1], decisions[P2]) == (KEPT, UNCHECKED)
+    assert decisions[P4].startswith(f"to be made again: source:{P4} was version ")
 
 
 def test_what_is_declared_of_a_withdrawn_document_is_removed(proposals: Any) -> None:
@@ -91,7 +92,7 @@ def test_what_is_declared_of_a_withdrawn_document_is_removed(proposals: Any) -> 
     (proposals.folder / P1).unlink()
     proposals.run()
     assert list(proposals.statuses()) == [P2, P3, P4, "comparison"]
-    assert list(proposals.decisions()) == ["criteria", P2, P3, P4]
+    assert list(proposals.decisions()) == ["criteria", P2, P3, P4, "comparison"]
 
 
 def test_done_without_evidence_is_put_right(proposals: Any) -> None:
@@ -119,7 +120,7 @@ def test_evidence_without_done_is_put_right_and_nothing_is_repeated(proposals: A
 
     proposals.meddle(deny)
     done = proposals.run("--no-crash")
-    assert "recovers 4 of 4 extracts" in done.out
+    assert set(done.verdicts.values()) == {"keep"}
     assert proposals.statuses() == statuses(*["done"] * 5)
     assert proposals.journal() == NAMES
 
@@ -134,9 +135,9 @@ def test_done_that_somebody_only_said_is_not_believed(desk: Any) -> None:
 
     desk.meddle(boast)
     done = desk.run("--no-crash")
-    assert "said to be done, but nothing is recorded" in done.out
+    assert "nothing is recorded of this task yet" in done.out
     assert desk.journal() == ["a.txt"]
-    assert desk.decisions()["a.txt"] == "redone: said to be done, but nothing is recorded"
+    assert desk.states() == {"a.txt": "verified", "comparison": "verified"}
 
 
 def test_a_document_that_cannot_be_read_is_blocked_until_it_can(proposals: Any) -> None:
@@ -149,7 +150,8 @@ def test_a_document_that_cannot_be_read_is_blocked_until_it_can(proposals: Any) 
     scan.write_text("Warranty: 2 years\n")
     proposals.run("--no-crash")
     assert proposals.statuses() == statuses(*["done"] * 5) | {"scan.pdf": "done"}
-    assert proposals.decisions() == {"criteria": CRITERIA, **dict.fromkeys(NAMES, KEPT)}
+    assert proposals.decisions()["comparison"].startswith("to be made again: source:demo/left-out was version ")
+    assert proposals.record().status == "done"
 
 
 @pytest.mark.once
@@ -160,13 +162,15 @@ def test_an_extract_that_fails_its_check_is_blocked_and_so_is_the_comparison(
     monkeypatch.setattr(reviewing, "extract", lambda source: {} if source.name == P2 else extract(source))
     proposals.out.mkdir()
     outcome = review(proposals)
-    assert outcome.unfinished == [f"no checked extract of {P2}"]
+    assert outcome.unfinished == [f"extract:{P2}: redo", "comparison: pending"]
     assert proposals.statuses() == statuses("done", "blocked", "done", "done", "blocked")
     assert proposals.decisions() == {
         "criteria": CRITERIA,
-        P2: "the extract fails its check: it is not in the format supplier-extract/1",
-        "comparison": f"put off: no checked extract of {P2}",
+        P2: "it fails its check: it is not in the format supplier-extract/1",
+        "comparison": f"put off: extract:{P2}: redo and more",
     }
+    assert proposals.artifact(f"extract:{P2}").verification.state == "failed"
+    assert proposals.record().status == "open"
     monkeypatch.undo()
     assert review(proposals).unfinished == []
     assert proposals.statuses() == statuses(*["done"] * 5)

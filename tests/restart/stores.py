@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,7 +20,13 @@ from taskstate.storage import FileStorage, MemoryStorage, SQLiteStorage
 PROGRAMS = Path(__file__).parent / "programs"
 ALL = ["memory", "file", "sqlite"]
 DISKS = ["file", "sqlite"]
-HASH = "0" * 64
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+HASH = sha("e")
 
 
 def open_storage(kind: str, root: Path) -> Any:
@@ -45,7 +52,13 @@ def noted(record: RestartRecord, phase: str) -> RestartRecord:
 
 def mail(store: RecordStore, record: RestartRecord, effect_id: str = "e", **fields: str) -> Write:
     """A mail, as an effect."""
-    told = {"kind": "mail", "target": "firm", "idempotency_key": f"key-{effect_id}", "request_hash": HASH, **fields}
+    told = {
+        "kind": "mail",
+        "target": "firm",
+        "idempotency_key": f"key-{effect_id}",
+        "request_hash": sha(effect_id),
+        **fields,
+    }
     return effect(store, record, effect_id, **told)
 
 

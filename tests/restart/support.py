@@ -72,7 +72,6 @@ def review_data() -> dict[str, Any]:
             "H3": reference("H3", checked="none", sources={"P3": 1}),
             "draft": reference("draft", checked="none", artifacts={"P1": sha("H1"), "P2": sha("H2")}),
         },
-        "next_allowed": ["validate:P3"],
         "completion_rule": {"units": units, "covering": ["comparison"]},
     }
 
@@ -85,7 +84,6 @@ def review(**fields: Any) -> RestartRecord:
 def finished_data() -> dict[str, Any]:
     """The review when all is there and checked, not yet declared done."""
     data = review_data()
-    del data["next_allowed"]
     units = data["completion_rule"]["units"]
     for proposal in PROPOSALS:
         name = f"H{proposal[1]}"
@@ -240,6 +238,7 @@ def passed(record: RestartRecord, unit_id: str, **fields: Any) -> Verified:
         "at": NOW,
         "sha256": record.artifacts[unit.artifact].sha256,
         "criteria": record.criteria.version,
+        "objective": record.objective.version,
         "evidence": f"evidence/{unit_id}.json",
     }
     return Verified(verification=Verification(**{**told, **fields}))

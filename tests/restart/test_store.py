@@ -25,7 +25,7 @@ from taskstate.restart.store import RecordStore
 from taskstate.restart.transitions import BeginEffect, BeginUnit, SetStatus
 from taskstate.storage import MemoryStorage, ScopedStorage
 
-from .stores import ALL, DISKS, Wrapped, keeps_earlier_version, noted, open_storage, started, task, until_saved
+from .stores import ALL, DISKS, Wrapped, keeps_earlier_version, noted, open_storage, sha, started, task, until_saved
 from .support import effect_part, review
 
 IDS = ["../x", "/abs", "a/b", "a", "A", "a%2Fb", "%", ".", "..", "...", "a.", "a/", "b" * 200, "é" * 200, "records/a"]
@@ -184,7 +184,9 @@ def test_32_tasks_that_each_add_an_effect_at_once_all_get_it_in(run: Any) -> Non
 
         async def add(number: int) -> None:
             store = stores[number % 4]
-            begun = BeginEffect(effect_id=f"e{number}", effect=effect_part(idempotency_key=f"k{number}"))
+            begun = BeginEffect(
+                effect_id=f"e{number}", effect=effect_part(idempotency_key=f"k{number}", request_hash=sha(f"r{number}"))
+            )
             await until_saved(store, "t", lambda record: store.save(change(record, begun)))
 
         await asyncio.gather(*map(add, range(32)))

@@ -52,6 +52,7 @@ def test_a_check_that_passes_makes_its_unit_verified(tmp_path: Path) -> None:
         at=NOW,
         sha256=record.artifacts["a0"].sha256,
         criteria=1,
+        objective=1,
         evidence=evidence,
     )
     after = apply(record, Transition(op="validate", subject="u0"), Verified(verification=made))
@@ -81,6 +82,7 @@ def test_the_evidence_is_a_private_file_named_after_its_hash(tmp_path: Path) -> 
         "at": NOW,
         "sha256": seen(b"text").sha256,
         "criteria": 1,
+        "objective": 1,
         "details": {"rows": 3},
     }
     assert asyncio.run(FileProbe(tmp_path).look(record_of("a"))).unindexed == {}

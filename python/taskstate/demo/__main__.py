@@ -15,9 +15,12 @@ from pathlib import Path
 
 from taskstate.errors import TaskStateError
 
+from .artifacts import Artifacts
+from .changes import change_criteria, find_document, is_recorded, update_source
 from .compare import COLUMNS, tables
 from .documents import FolderError, list_folder, read_folder
-from .review import Job, Outcome, forget, review
+from .job import Job
+from .review import Outcome, forget, review
 
 OK, FAILED, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 CRASH_AFTER = 3
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         job = _job(options)
         if options.worker:
             return _work(replace(job, crash_after=options.worker if options.worker > 0 else None))
-        return _supervise(job, fresh=options.fresh, crash=not options.no_crash, limit=options.limit)
+        return _supervise(job, options)
     except FolderError as error:
         say(f"Nothing was reviewed: {error}.")
         return UNUSABLE
@@ -69,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--state", type=Path, help="the SQLite file of the states (default: state.db in --out)")
     parser.add_argument("--fresh", action="store_true", help="forget what is recorded of this folder and start over")
     parser.add_argument("--no-crash", action="store_true", help="don't kill the process on the way")
+    parser.add_argument("--change-criteria", action="store_true", help="between two runs, judge by one criterion more")
+    parser.add_argument("--update-source", metavar="NAME", help="between two runs, amend a copy of this document")
     parser.add_argument("--limit", type=int, default=LIMIT, metavar="N", help=f"most documents (default: {LIMIT})")
     # The parent starts its children with it: the extraction after which to die, or -1 for never.
     parser.add_argument("--worker", type=int, default=0, help=argparse.SUPPRESS)
@@ -91,9 +96,34 @@ def _job(options: argparse.Namespace) -> Job:
     return job
 
 
-def _supervise(job: Job, *, fresh: bool, crash: bool, limit: int) -> int:
-    """Check the folder, then run the work in a process of its own; start it once more if it is killed."""
-    folder = read_folder(job.folder)
+def _supervise(job: Job, options: argparse.Namespace) -> int:
+    """Check the folder, change what was asked for, and have the work done in processes of their own."""
+    amended = None if options.update_source is None else find_document(job, options.update_source)
+    count = _look_over(job, options.limit)
+    job.out.mkdir(parents=True, exist_ok=True)
+    job.state.parent.mkdir(parents=True, exist_ok=True)
+    if options.fresh:
+        asyncio.run(forget(job))
+    say(f"Review of {count} document{'s' * (count > 1)} in {job.folder}, thread {job.thread_id}\n")
+    # With few documents the last one is left for the second process.
+    after = -1 if options.no_crash else min(CRASH_AFTER, max(count - 1, 1))
+    if amended is None and not options.change_criteria:
+        return _run(job, after)
+    if not asyncio.run(is_recorded(job)):
+        code = _run(job, after)
+        if code != OK:
+            return code
+        say("")
+    if amended is not None:
+        say(update_source(job, amended) + "\n")
+    if options.change_criteria:
+        say(asyncio.run(change_criteria(job)) + "\n")
+    return _run(job, -1)
+
+
+def _look_over(job: Job, limit: int) -> int:
+    """Say what is strange about the documents; how many there are. FolderError if they are none or too many."""
+    folder = read_folder(job.folder, Artifacts(job.out).copies)
     sources = folder.sources
     for name, reason in folder.left_out:
         say(f"Left out: {name}: {reason}")
@@ -104,15 +134,13 @@ def _supervise(job: Job, *, fresh: bool, crash: bool, limit: int) -> int:
         raise FolderError(f"the folder {str(job.folder)!r} holds no text file")
     if len(sources) > limit:
         raise FolderError(f"the folder {str(job.folder)!r} holds {len(sources)} documents, more than --limit {limit}")
-    job.out.mkdir(parents=True, exist_ok=True)
-    job.state.parent.mkdir(parents=True, exist_ok=True)
-    if fresh:
-        asyncio.run(forget(job))
-    say(f"Review of {len(sources)} document{'s' * (len(sources) > 1)} in {job.folder}, thread {job.thread_id}\n")
-    # With few documents the last one is left for the second process.
-    after = min(CRASH_AFTER, max(len(sources) - 1, 1)) if crash else -1
+    return len(sources)
+
+
+def _run(job: Job, after: int) -> int:
+    """Run the work in a process of its own; start it once more if it kills itself, after so many extractions."""
     code, pid = _child(job, after)
-    if code == _KILLED and crash:
+    if code == _KILLED and after > 0:
         say(f"\nProcess {pid} was killed (signal {-code}). A new one starts from what is stored.\n")
         code, pid = _child(job, -1)
     if code < 0:
@@ -137,18 +165,19 @@ def _work(job: Job) -> int:
     if outcome.unfinished:
         say("No comparison: " + "; ".join(outcome.unfinished))
         return FAILED
-    _show(job, outcome)
+    _show(outcome)
     return OK
 
 
-def _show(job: Job, outcome: Outcome) -> None:
-    shown = list(tables(outcome.extracts, width=34))
+def _show(outcome: Outcome) -> None:
+    shown = list(tables(outcome.extracts, width=34, criteria=outcome.criteria))
     for table in shown[:SHOWN]:
         say("\n" + table)
     if len(shown) > SHOWN:
         say(f"\n{len(outcome.extracts) - SHOWN * COLUMNS} more documents are in the file.")
-    found = sum(len(extract["contradictions"]) for extract in outcome.extracts)
-    gaps = sum(len(extract["missing"]) for extract in outcome.extracts)
+    criteria = outcome.criteria
+    found = sum(fault["criterion"] in criteria for extract in outcome.extracts for fault in extract["contradictions"])
+    gaps = sum(key in criteria for extract in outcome.extracts for key in extract["missing"])
     say(f"\n(!) contradictions: {found}; not stated or left open: {gaps}. Each with its line in the file above.\n")
     say(outcome.blocks)
 

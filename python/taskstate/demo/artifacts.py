@@ -1,4 +1,4 @@
-"""Files that the review leaves behind: extracts and comparison, each written whole or not at all."""
+"""Files that the review leaves behind: extracts and comparisons, each written whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,13 +9,23 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .documents import Source
-from .findings import CRITERIA_VERSION
+from .documents import Source, document_id
+from .findings import RULES_VERSION
 
 COMPARISON = "comparison.md"
 _EXTRACTS = "extracts"
 _SUFFIX = ".extract.json"
 _JOURNAL = "journal.jsonl"
+_COPIES = "sources"
+# By pattern, since the folder may hold files of the user's.
+_OWN = (
+    f"{_EXTRACTS}/*.extract*.json",
+    "comparison.md",
+    "comparison-*.md",
+    f"evidence/{'?' * 64}.json",
+    f"{_COPIES}/{'?' * 12}/*",
+    _JOURNAL,
+)
 
 
 class Artifacts:
@@ -27,11 +37,11 @@ class Artifacts:
     def extract_path(self, source: Source) -> str:
         """Where the extract of this version of a document belongs, whether or not it is there.
 
-        A new version of a document, or of the criteria, has another path: the older extract stays as it was.
+        A new version of a document, or of the rules, has another path: the older extract stays as it was.
         """
-        version = f"{source.name}\0{source.sha256}\0{CRITERIA_VERSION}"
+        version = f"{source.name}\0{source.sha256}\0{RULES_VERSION}"
         digest = hashlib.sha256(version.encode("utf-8")).hexdigest()[:12]
-        readable = re.sub(r"[^A-Za-z0-9._-]+", "-", source.name).strip(".-")[:60] or "document"
+        readable = re.sub(r"[^A-Za-z0-9._-]+", "-", document_id(source.name)).strip(".-")[:60] or "document"
         return f"{_EXTRACTS}/{readable}.{digest}{_SUFFIX}"
 
     def read(self, path: str) -> bytes | None:
@@ -60,10 +70,24 @@ class Artifacts:
         with open(self.out / _JOURNAL, "a", encoding="utf-8") as handle:
             handle.write(line + "\n")
 
+    @property
+    def copies(self) -> Path:
+        """Where amended copies of documents are, which are read instead of them."""
+        return self.out / _COPIES
+
+    def copy_path(self, sha256: str, name: str) -> str:
+        """Where the amended copy of this version of a document belongs."""
+        return f"{_COPIES}/{sha256[:12]}/{name}"
+
+    def own_names(self) -> set[str]:
+        """The names in the folder that may be artifacts: all else is none of the review's business."""
+        return {_EXTRACTS, *(path.name for path in self.out.glob("comparison*.md"))}
+
     def clear(self) -> None:
         """Remove what earlier reviews wrote here, and nothing else."""
-        for path in [self.out / COMPARISON, self.out / _JOURNAL, *(self.out / _EXTRACTS).glob(f"*{_SUFFIX}")]:
-            path.unlink(missing_ok=True)
+        for pattern in _OWN:
+            for path in self.out.glob(pattern):
+                path.unlink()
 
 
 def to_bytes(value: Any) -> bytes:

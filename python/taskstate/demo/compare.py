@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -18,43 +18,47 @@ _CELL = 60
 Extract = dict[str, Any]
 
 
-def coverage_faults(extracts: Sequence[Extract]) -> list[str]:
+def coverage_faults(extracts: Sequence[Extract], criteria: Mapping[str, str] = CRITERIA) -> list[str]:
     """Where a comparison of these extracts would leave a criterion of a document without an answer."""
     return [
         f"{extract['document']}: {title}"
         for extract in extracts
-        for key, title in CRITERIA.items()
+        for key, title in criteria.items()
         if not extract["criteria"].get(key, {}).get("status")
     ]
 
 
-def comparison(extracts: Sequence[Extract], left_out: Sequence[tuple[str, str]] = ()) -> str:
-    """The whole comparison as a Markdown document."""
+def comparison(
+    extracts: Sequence[Extract],
+    left_out: Sequence[tuple[str, str]] = (),
+    criteria: Mapping[str, str] = CRITERIA,
+) -> str:
+    """The whole comparison by these criteria as a Markdown document."""
     lines = [
         "# Comparison",
         "",
-        f"{_documents(len(extracts))}, {len(CRITERIA)} criteria. {FLAG} marks a contradiction.",
+        f"{_documents(len(extracts))}, {len(criteria)} criteria. {FLAG} marks a contradiction.",
         "",
     ]
-    for table in tables(extracts):
+    for table in tables(extracts, criteria=criteria):
         lines += [table, ""]
-    lines += ["## To clear up", "", *(_questions(extracts) or ["Nothing."])]
+    lines += ["## To clear up", "", *(_questions(extracts, criteria) or ["Nothing."])]
     if ranking := _ranking(extracts):
         lines += ["", "## Net totals, lowest first", "", *ranking]
     notes = [f"- {_text(extract['document'])}: {note}" for extract in extracts for note in extract["notes"]]
     notes += [f"- {_text(name)}: left out, {reason}" for name, reason in left_out]
     if notes:
         lines += ["", "## Notes", "", *notes]
-    lines += ["", "## Where it says so", "", *_evidence(extracts)]
+    lines += ["", "## Where it says so", "", *_evidence(extracts, criteria)]
     return "\n".join(lines) + "\n"
 
 
-def tables(extracts: Sequence[Extract], width: int = _CELL) -> Iterator[str]:
+def tables(extracts: Sequence[Extract], width: int = _CELL, criteria: Mapping[str, str] = CRITERIA) -> Iterator[str]:
     """Tables of at most COLUMNS documents each, their columns aligned; cells are cut to `width`."""
     for at in range(0, len(extracts), COLUMNS):
         group = extracts[at : at + COLUMNS]
         rows = [["Criterion", *(_text(extract["document"]) for extract in group)]]
-        for key, title in CRITERIA.items():
+        for key, title in criteria.items():
             rows.append([title, *(cell(extract["criteria"][key]) for extract in group)])
         rows = [[_cut(text, width) for text in row] for row in rows]
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -74,15 +78,17 @@ def cell(entry: dict[str, Any]) -> str:
     return "; ".join(values) if values else MISSING
 
 
-def _questions(extracts: Sequence[Extract]) -> list[str]:
+def _questions(extracts: Sequence[Extract], criteria: Mapping[str, str]) -> list[str]:
     lines = []
     for extract in extracts:
         name = _text(extract["document"])
         lines += [
-            f"- {name}: {CRITERIA[fault['criterion']]}: {_text(fault['text'])}" for fault in extract["contradictions"]
+            f"- {name}: {criteria[fault['criterion']]}: {_text(fault['text'])}"
+            for fault in extract["contradictions"]
+            if fault["criterion"] in criteria
         ]
         for status in (OPEN, MISSING):
-            gaps = [CRITERIA[key] for key, entry in extract["criteria"].items() if entry["status"] == status]
+            gaps = [title for key, title in criteria.items() if extract["criteria"][key]["status"] == status]
             if gaps:
                 lines.append(f"- {name}: {status}: {', '.join(gaps)}")
     return lines
@@ -104,14 +110,14 @@ def _ranking(extracts: Sequence[Extract]) -> list[str]:
     ]
 
 
-def _evidence(extracts: Sequence[Extract]) -> Iterator[str]:
+def _evidence(extracts: Sequence[Extract], criteria: Mapping[str, str]) -> Iterator[str]:
     for extract in extracts:
         yield f"### {_text(extract['document'])}"
         yield ""
         if extract["title"]:
             yield f"{_text(extract['title'])}"
             yield ""
-        for key, title in CRITERIA.items():
+        for key, title in criteria.items():
             for value in extract["criteria"][key]["values"]:
                 yield f"- {title}: {_text(value['value'])} (line {value['line']}: {_text(value['quote'])})"
         yield ""

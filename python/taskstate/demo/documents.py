@@ -6,12 +6,15 @@ import codecs
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from taskstate.restart import find_secrets
 
 READ_LIMIT = 256 << 10
 """Bytes of one document that are read at most."""
 
+_LONG = 150
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
@@ -37,6 +40,14 @@ class Source:
     notes: tuple[str, ...]
 
 
+def document_id(name: str) -> str:
+    """The id under which a document is recorded: its name, unless that is too long for one or looks like a secret."""
+    if len(name) <= _LONG and name.strip() and not find_secrets(name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8")).hexdigest()[:12]
+    return f"document~{digest}" if find_secrets(name) else f"{name[:_LONG]}~{digest}"
+
+
 @dataclass(frozen=True)
 class Listing:
     """The files of a folder: paths to read, in order of name, and what was left out with the reason."""
@@ -59,14 +70,20 @@ class Folder:
         return self.others + self.unreadable
 
 
-def read_folder(folder: Path) -> Folder:
-    """Read the documents of a folder. Raises FolderError."""
+def read_folder(folder: Path, copies: Path | None = None) -> Folder:
+    """Read the documents of a folder; of one that has an amended copy below `copies`, that copy. Raises FolderError."""
     listing = list_folder(folder)
     sources: list[Source] = []
     unreadable: list[tuple[str, str]] = []
     for path in listing.paths:
         try:
-            sources.append(read_document(path))
+            source = read_document(path)
+            # The copy stands for one version of the document: the user's next version counts by itself.
+            copy = None if copies is None else copies / source.sha256[:12] / path.name
+            if copy is not None and copy.is_file():
+                source = read_document(copy)
+                source = replace(source, notes=(*source.notes, "a copy with amendments was read instead of it"))
+            sources.append(source)
         except UnreadableError as reason:
             unreadable.append((display_name(path), str(reason)))
     return Folder(tuple(sources), tuple(unreadable), listing.left_out)

@@ -11,10 +11,10 @@ from typing import Any
 
 from . import terms
 from .documents import Source
-from .findings import CRITERIA, CRITERIA_VERSION, Contradiction, Finding, disagreements
+from .findings import EXTRACTED, RULES_VERSION, Contradiction, Finding, disagreements
 from .prices import PriceReader
 from .segments import segments
-from .supplier import dated, supplier, title
+from .supplier import dated, number, supplier, title
 from .totals import price_faults, price_findings
 
 FORMAT = "supplier-extract/1"
@@ -44,18 +44,20 @@ def extract(source: Source) -> dict[str, Any]:
         findings.append(named)
     if when:
         findings.append(when[0])
+    if numbered := number(source.text):
+        findings.append(numbered)
     # A period and a last day are two ways to say one thing, so validity has its own comparison.
     faults.extend(disagreements([finding for finding in findings if finding.criterion != "validity"]))
     faults.extend(terms.validity_faults(findings, when[1] if when else None))
     faults.extend(price_faults(reader.prices))
     lines = source.text.split("\n")
-    criteria = {key: _criterion(key, findings, faults, lines) for key in CRITERIA}
+    criteria = {key: _criterion(key, findings, faults, lines) for key in EXTRACTED}
     notes = list(source.notes)
     if others := reader.prices.unclassified:
         notes.append(f"amounts that are neither a total nor a unit price: {others}")
     return {
         "format": FORMAT,
-        "criteria_version": CRITERIA_VERSION,
+        "rules_version": RULES_VERSION,
         "document": source.name,
         "title": title(source.text, parts),
         "source": {
@@ -119,11 +121,11 @@ def faults_of(value: Any, source: Source) -> list[str]:
     found = []
     if value.get("document") != source.name:
         found.append("it is about another document")
-    if value.get("criteria_version") != CRITERIA_VERSION:
-        found.append(f"it was made for criteria version {value.get('criteria_version')!r}, not {CRITERIA_VERSION}")
+    if value.get("rules_version") != RULES_VERSION:
+        found.append(f"it was made by the rules of version {value.get('rules_version')!r}, not {RULES_VERSION}")
     if origin.get("sha256") != source.sha256:
         found.append("it was made from another version of the source")
-    if list(criteria) != list(CRITERIA):
+    if list(criteria) != list(EXTRACTED):
         found.append("it doesn't cover every criterion")
     if not isinstance(value.get("contradictions"), list) or not isinstance(value.get("notes"), list):
         found.append("its lists are missing")

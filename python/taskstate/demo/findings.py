@@ -18,10 +18,13 @@ CRITERIA: dict[str, str] = {
     "payment": "Payment",
     "validity": "Validity",
 }
-"""The criteria in the order of the comparison: key in the extract, title in the table."""
+"""What a review begins with, in the order of the comparison: key in the extract, title in the table."""
 
-CRITERIA_VERSION = 1
-"""Raise it when the criteria or the rules change: extracts made under another version are made again."""
+EXTRACTED: dict[str, str] = {**CRITERIA, "number": "Number of the offer"}
+"""Every criterion that there are rules for; an extract has all of them, whichever are compared."""
+
+RULES_VERSION = 1
+"""Raise it when the rules change: extracts made by another version of them are made again."""
 
 
 @dataclass(frozen=True)

@@ -1,199 +1,215 @@
-"""The agent: extract one document after another, record each, say where the work stands, compare them at the end."""
+"""The agent: do what the plan says, record the evidence of each step, say where the work stands, compare at the end."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from taskstate import ContextLayer, agent_state_layer, task_state
 from taskstate.harness import Execution, Harness
+from taskstate.restart import Assessment, RecordStore, Transition, plan
 from taskstate.storage import SQLiteStorage
 
-from .artifacts import COMPARISON, Artifacts, digest, to_bytes
-from .assess import Verdict, assess, validated
-from .compare import comparison, coverage_faults
-from .documents import Folder, Source, display_name, read_folder
+from .artifacts import Artifacts, to_bytes
+from .checks import extracts_of
+from .compare import comparison
+from .documents import Folder, read_folder
+from .evidence import ReviewRecord
 from .extract import extract
-from .findings import CRITERIA_VERSION
-from .work import COMPARISON_ITEM, Work, item_id
+from .job import Job
+from .rule import COMPARISON_UNIT, unit_id
+from .show import assessment_table, plan_table
+from .work import Work
 
 Say = Callable[[str], None]
 
 
 def layers() -> list[ContextLayer]:
-    """What the review keeps: evidence in the task state, where the work stands in the agent state."""
+    """What the harness keeps: files and what was done in the task state, where the work stands in the agent state."""
     return [task_state(merge_data="three_way"), agent_state_layer()]
 
 
 @dataclass(frozen=True)
-class Job:
-    """What to review and where to keep it; `crash_after` counts extractions, None never crashes."""
-
-    folder: Path
-    out: Path
-    state: Path
-    crash_after: int | None = None
-
-    @property
-    def thread_id(self) -> str:
-        """The thread of this folder: always the same one."""
-        place = os.fsencode(self.folder.resolve())
-        readable = re.sub(r"[^A-Za-z0-9]+", "-", self.folder.resolve().name).strip("-").lower()[:40]
-        return f"review-{readable or 'folder'}-{hashlib.sha256(place).hexdigest()[:8]}"
-
-    @property
-    def objective(self) -> str:
-        """What the review is for, in one sentence."""
-        folder = display_name(self.folder.resolve()) or str(self.folder.resolve())
-        return (
-            f"Compare the offers in the folder {folder}: every readable document has a checked extract, "
-            "and the comparison covers every criterion."
-        )
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """How a review ended: the checked extracts in order, what a model is shown, and what is unfinished."""
+    """How a review ended: the checked extracts in order, the criteria, what a model is shown, what is unfinished."""
 
     extracts: list[dict[str, Any]]
+    criteria: dict[str, str]
     blocks: str
     unfinished: list[str]
 
 
 async def forget(job: Job) -> None:
-    """Start over: remove the thread's states and the artifacts of earlier reviews."""
+    """Start over: remove the thread's states, its restart record and the artifacts of earlier reviews."""
     async with Harness(storage=SQLiteStorage(job.state), layers=layers()) as harness:
         await harness.threads.delete(job.thread_id)
+        await RecordStore(harness.storage).delete(job.thread_id)
     Artifacts(job.out).clear()
 
 
 async def review(job: Job, say: Say) -> Outcome:
     """Work on the folder from wherever the evidence says that the work stands."""
-    folder = read_folder(job.folder)
+    artifacts = Artifacts(job.out)
+    folder = read_folder(job.folder, artifacts.copies)
     async with (
         Harness(storage=SQLiteStorage(job.state), layers=layers()) as harness,
         harness.execution(thread_id=job.thread_id) as run,
     ):
-        reviewer = Reviewer(job, run, say)
-        await reviewer.begin(folder)
-        extracts = [found for source in folder.sources if (found := await reviewer.settle(source)) is not None]
-        done = {found["document"] for found in extracts}
-        missing = [source.name for source in folder.sources if source.name not in done]
-        unfinished = [f"no checked extract of {name}" for name in missing] or coverage_faults(extracts)
-        if unfinished:
-            await reviewer.block_comparison(unfinished)
-        else:
-            await reviewer.compare(extracts, folder.left_out)
+        store = RecordStore(harness.storage)
+        record = await ReviewRecord.open(store, job.thread_id, job.objective, artifacts, folder)
+        reviewer = Reviewer(job, run, record, folder, say)
+        await reviewer.begin()
+        await reviewer.work()
+        unfinished = await reviewer.end()
         messages = await run.recall()
-        return Outcome(extracts, "\n".join(message["content"] for message in messages), unfinished)
+        return Outcome(
+            extracts_of(record.record, artifacts),
+            dict(record.record.criteria.items),
+            "\n".join(message["content"] for message in messages),
+            unfinished,
+        )
 
 
 class Reviewer:
-    """One process's work on the task. It knows nothing but the documents, the artifacts and the two states."""
+    """One process's work on the task. It knows nothing but the documents, the files and what is recorded."""
 
-    def __init__(self, job: Job, run: Execution, say: Say) -> None:
+    def __init__(self, job: Job, run: Execution, record: ReviewRecord, folder: Folder, say: Say) -> None:
         self._job = job
         self._run = run
+        self._record = record
+        self._folder = folder
+        self._say = say
         self._task = run.context["task-state"]
         self._work = Work(run.context["agent-state"])
-        self._say = say
         self._artifacts = Artifacts(job.out)
-        self._verdicts: dict[str, Verdict] = {}
+        self._sources = {unit_id(source.name): source for source in folder.sources}
+        self._steps: dict[str, str] = {}
         self._extractions = 0
+        self._width = min(max(map(len, [*self._sources, COMPARISON_UNIT])), 48)
 
-    async def begin(self, folder: Folder) -> None:
-        """Assess every document, say what is recovered, and put right what is declared."""
-        data, declared = self._task.data, self._work.record()
-        for source in folder.sources:
-            item = declared.get_work_item(item_id(source.name))
-            stored = self._artifacts.read(self._artifacts.extract_path(source))
-            status = None if item is None else item["status"]
-            self._verdicts[source.name] = assess(source, data.get(item_id(source.name)), stored, status)
-        self._width = min(max(map(len, self._verdicts), default=0), 40)
-        if declared.objective is None and not data:
+    async def begin(self) -> None:
+        """Assess what is there, say so together with the plan, and put right what is declared."""
+        found = await self._record.look()
+        items = {item.id: item for item in found.items if item.kind == "unit"}
+        record = self._record.record
+        if record.generation == 1 and all(item.verdict == "pending" and not item.found_at for item in items.values()):
             self._say(f"Process {os.getpid()}: nothing is recorded of this task yet")
         else:
-            recovered = sum(verdict.step == "keep" for verdict in self._verdicts.values())
-            ended = data.get("__outcome", "none: the process before this one was cut off")
-            self._say(
-                f"Process {os.getpid()} recovers {recovered} of {len(folder.sources)} extracts; last outcome: {ended}"
-            )
-        for name in await self._work.begin(self._job.objective, self._verdicts, dict(folder.unreadable)):
-            self._line(name, "gone", "no longer in the folder; its extract stays as it was recorded")
+            self._tell(found)
+        criteria = f"The {len(record.criteria.items)} criteria of version {record.criteria.version} are used"
+        unreadable = {unit_id(name): reason for name, reason in self._folder.unreadable}
+        for name in await self._work.begin(self._job.objective, criteria, items, unreadable):
+            self._line(name, "gone", "no longer in the folder; its extract stays as history")
+        for name in record.completion_rule.units:
+            if items[name].verdict == "keep":
+                await self._list_file(name)
 
-    async def settle(self, source: Source) -> dict[str, Any] | None:
-        """Bring one document to a checked, recorded extract by the least work that the evidence allows."""
-        verdict = self._verdicts[source.name]
-        if verdict.step == "keep":
-            self._line(source.name, "kept", verdict.reason)
-            return verdict.extract
-        path = self._artifacts.extract_path(source)
-        if verdict.step == "extract":
-            await self._extract(source, path)
-        return await self._record(source, path, verdict)
+    async def work(self) -> None:
+        """Do what is planned; a check that fails asks for another plan.
 
-    async def _extract(self, source: Source, path: str) -> None:
+        The comparison waits for a plan without other steps: an extract that is made again may be the same as before.
+        """
+        taken = True
+        while taken:
+            steps = plan(await self._record.look()).transitions
+            before = [step for step in steps if step.subject != COMPARISON_UNIT]
+            taken = await self._take(before) or await self._take(steps)
+
+    async def _take(self, steps: Iterable[Transition]) -> bool:
+        return any([await self._do(step) for step in steps])
+
+    async def end(self) -> list[str]:
+        """End the task if nothing is missing; else what is."""
+        found = await self._record.complete()
+        unfinished = [f"{entry.id}: {entry.reason}" for entry in found.missing if entry.what == "unit"]
+        if unfinished:
+            why_not = f"put off: {unfinished[0]}" + " and more" * (len(unfinished) > 1)
+            await self._work.declare(COMPARISON_UNIT, "blocked", why_not)
+        elif (artifact := self._record.artifact(COMPARISON_UNIT)) is not None:
+            written = self._steps.get(COMPARISON_UNIT) == "compared"
+            self._say(f"Comparison {'written' if written else 'kept'}: {self._job.out / artifact.location}")
+        steps = list(self._steps.values())
+        await self._task.set_task_data(key="last_run", value={step: steps.count(step) for step in sorted({*steps})})
+        return unfinished
+
+    async def _do(self, step: Transition) -> bool:
+        """Take one step, unless it has to wait or can't succeed; whether it was taken."""
+        name = step.subject
+        if step.op == "observe":
+            await self._record.see(step)
+            return True
+        if step.op == "complete" or self._steps.get(name) == "failed" or not self._record.is_ready(name):
+            return False
+        if step.op in ("validate", "recheck"):
+            await self._check(step)
+        else:
+            await self._make(step)
+        return True
+
+    async def _make(self, step: Transition) -> None:
+        """Put an artifact on the disk, or take the one that is there, and record it as unchecked."""
+        name = step.subject
         # An intention: after a crash it explains why there may be a file, and is never taken for one.
-        await self._work.declare(item_id(source.name), "in_progress")
-        self._artifacts.write(path, to_bytes(extract(source)))
+        await self._work.declare(name, "in_progress")
+        location = self._record.record.completion_rule.units[name].location or name
+        content = self._artifacts.read(location) if step.op == "attach" else None
+        if content is None:
+            location = self._record.free_place(location)
+            content = self._made(name)
+            self._artifacts.write(location, content)
+        await self._record.take_in(step, location, content)
+        self._steps[name] = "attached" if step.op == "attach" else "extracted" if name in self._sources else "compared"
+        if self._steps[name] == "extracted":
+            self._extractions += 1
+            if self._extractions == self._job.crash_after:
+                self._line(name, "extracted", "recorded, not checked yet: this process now kills itself")
+                kill_myself()
+
+    def _made(self, name: str) -> bytes:
+        source = self._sources.get(name)
+        if source is None:
+            criteria = self._record.record.criteria.items
+            extracts = extracts_of(self._record.record, self._artifacts)
+            return comparison(extracts, self._folder.left_out, criteria).encode("utf-8")
         self._artifacts.note("extracted", document=source.name, source=source.sha256)
-        self._extractions += 1
-        if self._extractions == self._job.crash_after:
-            self._line(source.name, "extracted", "on disk, not recorded yet: this process now kills itself")
-            kill_myself()
+        return to_bytes(extract(source))
 
-    async def _record(self, source: Source, path: str, verdict: Verdict) -> dict[str, Any] | None:
-        """Check what is on the disk, then record it; what fails its check is never recorded as done."""
-        stored = self._artifacts.read(path)
-        value, faults = validated(source, stored) if stored is not None else (None, ["it is not on the disk"])
-        if stored is None or value is None:
-            why = f"the extract fails its check: {faults[0]}"
-            await self._work.declare(item_id(source.name), "blocked", why)
-            self._line(source.name, "failed", why)
-            return None
-        before = self._task.data.get(item_id(source.name)) or {}
-        entry = {"source": source.sha256, "artifact": digest(stored), "criteria_version": CRITERIA_VERSION}
-        if replaced := before.get("replaces" if before.get("source") == source.sha256 else "source"):
-            entry["replaces"] = replaced
-        # The evidence first: where the process dies in between, the next one finds more done than was declared.
-        await self._task.record_artifact(path=path)
-        await self._task.set_task_data(key=item_id(source.name), value=entry)
-        await self._work.declare(item_id(source.name), "done")
-        await self._run.store({"role": "assistant", "content": f"{source.name}: extract checked and recorded"})
-        if verdict.step == "attach":
-            self._artifacts.note("attached", document=source.name, source=source.sha256)
-        self._line(source.name, "attached" if verdict.step == "attach" else "extracted", verdict.reason)
-        return value
-
-    async def compare(self, extracts: Sequence[dict[str, Any]], left_out: Sequence[tuple[str, str]]) -> None:
-        """Write the comparison, unless the recorded one is still right."""
-        data = self._task.data
-        basis = {item["document"]: data[item_id(item["document"])]["artifact"] for item in extracts}
-        content = comparison(extracts, left_out).encode("utf-8")
-        entry = {"artifact": digest(content), "extracts": basis}
-        place = self._job.out / COMPARISON
-        if data.get(COMPARISON_ITEM) == entry and self._artifacts.read(COMPARISON) == content:
-            await self._work.declare(COMPARISON_ITEM, "done")
-            self._say(f"Comparison kept: it rests on these very extracts ({place})")
+    async def _check(self, step: Transition) -> None:
+        """Have an artifact checked; what fails is made once more, unless it was made just now."""
+        name = step.subject
+        made = self._steps.get(name)
+        check = await self._record.check(step)
+        if check.state == "failed":
+            why_not = f"it fails its check: {check.reason}"
+            self._line(name, "failed", why_not)
+            if made in ("extracted", "compared"):
+                self._steps[name] = "failed"
+            await self._work.declare(name, "blocked", why_not)
             return
-        await self._work.declare(COMPARISON_ITEM, "in_progress")
-        self._artifacts.write(COMPARISON, content)
-        await self._task.record_artifact(path=COMPARISON)
-        await self._task.set_task_data(key=COMPARISON_ITEM, value=entry)
-        await self._work.declare(COMPARISON_ITEM, "done")
-        await self._run.store({"role": "assistant", "content": "comparison written"})
-        self._say(f"Comparison written: {place}")
+        done = made or ("rechecked" if step.op == "recheck" else "validated")
+        self._steps[name] = done
+        if made is None:
+            self._artifacts.note(done, unit=name)
+        await self._list_file(name)
+        await self._work.declare(name, "done")
+        await self._run.store({"role": "assistant", "content": f"{name}: {done} and checked"})
+        self._line(name, done, f"passed {check.verifier}@{check.verifier_version}")
 
-    async def block_comparison(self, unfinished: Sequence[str]) -> None:
-        """Declare that there can be no comparison yet, and what is in its way."""
-        why = f"put off: {unfinished[0]}" + " and more" * (len(unfinished) > 1)
-        await self._work.declare(COMPARISON_ITEM, "blocked", why)
+    async def _list_file(self, name: str) -> None:
+        artifact = self._record.artifact(name)
+        if artifact is not None:
+            await self._task.record_artifact(path=artifact.location)
+
+    def _tell(self, found: Assessment) -> None:
+        record = self._record.record
+        data = self._task.data
+        ended = data.get("__outcome", "none: the process before this one was cut off")
+        self._say(f"Process {os.getpid()} takes over as generation {record.generation}; last outcome: {ended}")
+        for line in ("", *assessment_table(found, record.criteria.version), "", *plan_table(plan(found)), ""):
+            self._say(line)
 
     def _line(self, name: str, step: str, reason: str) -> None:
         self._say(f"  {name.ljust(self._width)}  {step.ljust(9)}  {reason}")

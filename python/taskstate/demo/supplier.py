@@ -1,4 +1,4 @@
-"""Rules for the head of a document: who offers, its title, its date."""
+"""Rules for the head of a document: who offers, its number, its title, its date."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ _LABELS = re.compile(r"(?:supplier|vendor|bidder|tenderer|offeror|seller|company
 _DATE_LABEL = re.compile(
     r"(?:date|dated|date of (?:issue|offer|quotation)|issued(?: on)?|quotation date|offer date)$", re.IGNORECASE
 )
+_NUMBERS = (
+    re.compile(r"\bour (?:number|ref(?:erence)?)\b[ :#*.]*((?=[\w./-]*\d)[A-Z\d][\w./-]{2,30})", re.IGNORECASE),
+    re.compile(
+        r"\b(?:quotation|quote|offer|proposal|ref|reference)\b(?: n(?:o|umber)\b)?[ :#*.]*"
+        r"((?=[\w./-]*\d)[A-Z\d][\w./-]{2,30})",
+        re.IGNORECASE,
+    ),
+)
 _DATED = re.compile(r"\b(?:issued|dated)(?: on)?\s*$|\s{3,}$|^(?:[A-Z][\w-]+(?: [A-Z][\w-]+)?, )?$", re.IGNORECASE)
 
 
@@ -46,6 +54,16 @@ def supplier(text: str, parts: Sequence[Segment]) -> Finding | None:
     for number, line in filled[-_HEAD_LINES:]:
         if len(line) <= 80 and _ALONE.match(line):
             return Finding("supplier", line, number, line.casefold())
+    return None
+
+
+def number(text: str) -> Finding | None:
+    """The offerer's own number of the document, from its head."""
+    head = list(enumerate(text.split("\n")[: 2 * _HEAD_LINES], 1))
+    for pattern in _NUMBERS:
+        for line, content in head:
+            if found := pattern.search(content[:200]):
+                return Finding("number", found[1].rstrip("./-"), line)
     return None
 
 

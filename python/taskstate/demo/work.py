@@ -6,28 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from taskstate.record import AgentState, Operation
+from taskstate.restart import Item
 from taskstate.types import WorkItemStatus
 
-from .assess import NEW, Verdict
-from .findings import CRITERIA, CRITERIA_VERSION
+from .rule import COMPARISON_UNIT
+from .show import why
 
-COMPARISON_ITEM = "comparison"
-_DOCUMENT = "extract:"
 _EXTRACT = "Extract the offer and check the extract against its source"
 _COMPARE = "Compare the checked extracts, criterion by criterion"
-_USE = {"keep": "reused", "attach": "reused", "extract": "redone"}
-
-
-def item_id(name: str) -> str:
-    """The id of a document's work item and of the decision about it; the task state has the evidence under it."""
-    return _DOCUMENT + name
+_DECIDED = {
+    "keep": "used again",
+    "validate": "to be checked before it is used",
+    "recheck": "to be checked again",
+    "redo": "to be made again",
+    "stale": "to be made again",
+}
 
 
 class Work:
     """The agent state of the review.
 
     A status says what this process believes or means to do. The next one doesn't take it for evidence: it assesses
-    each document first, and `begin` puts right what was declared otherwise.
+    the restart record first, and `begin` puts right what was declared otherwise.
     """
 
     def __init__(self, layer: Any) -> None:
@@ -38,24 +38,22 @@ class Work:
         record: AgentState = self._layer.view
         return record
 
-    async def begin(self, objective: str, verdicts: Mapping[str, Verdict], unreadable: Mapping[str, str]) -> list[str]:
-        """Declare what the evidence says, in one durable write; gives the documents that are there no longer."""
+    async def begin(
+        self, objective: str, criteria: str, items: Mapping[str, Item], unreadable: Mapping[str, str]
+    ) -> list[str]:
+        """Declare what the assessment of each unit says, in one durable write; gives the units that are no more."""
         record = self.record()
-        compared = record.get_work_item(COMPARISON_ITEM)
-        keeps = all(verdict.step == "keep" for verdict in verdicts.values())
         statuses: dict[str, WorkItemStatus] = {
-            **{item_id(name): "done" if verdict.step == "keep" else "open" for name, verdict in verdicts.items()},
-            **{item_id(name): "blocked" for name in unreadable},
-            COMPARISON_ITEM: "done" if compared and compared["status"] == "done" and keeps else "open",
+            **{name: "done" if item.verdict == "keep" else "open" for name, item in items.items()},
+            **dict.fromkeys(unreadable, "blocked"),
         }
-        decisions = {"criteria": f"The {len(CRITERIA)} criteria of version {CRITERIA_VERSION} are used"}
-        for name, verdict in verdicts.items():
-            if verdict.reason != NEW:
-                decisions[item_id(name)] = f"{_USE[verdict.step]}: {verdict.reason}"
-        decisions |= {item_id(name): f"left out: {reason}" for name, reason in unreadable.items()}
+        decisions = {"criteria": criteria}
+        for name, item in items.items():
+            if item.verdict in _DECIDED:
+                decisions[name] = f"{_DECIDED[item.verdict]}: {why(item)}"
+        decisions |= {name: f"left out: {reason}" for name, reason in unreadable.items()}
         await self._apply(_changes(record, objective, statuses, decisions))
-        gone = [item["id"] for item in record.list_work_items() if item["id"] not in statuses]
-        return [each.removeprefix(_DOCUMENT) for each in gone]
+        return [item["id"] for item in record.list_work_items() if item["id"] not in statuses]
 
     async def declare(self, item: str, status: WorkItemStatus, why: str = "") -> None:
         """Declare where one item stands, and why if that is to be a decision; nothing is written twice."""
@@ -85,7 +83,7 @@ def _status_changes(record: AgentState, statuses: Mapping[str, WorkItemStatus]) 
     for name, status in statuses.items():
         item = record.get_work_item(name)
         if item is None:
-            content = _COMPARE if name == COMPARISON_ITEM else _EXTRACT
+            content = _COMPARE if name == COMPARISON_UNIT else _EXTRACT
             operations.append(_call("add_work_item", {"id": name, "content": content, "status": status}))
         elif item["status"] != status:
             operations.append(_call("set_work_item_status", name, status))

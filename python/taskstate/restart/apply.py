@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from ..errors import ContradictionError, TransitionError
-from .allowed import allowed, wanted_version
+from .allowed import wanted_version
 from .assessment import Assessment
+from .frozen import frozen
 from .parts import Artifact, Effect, Superseded, Unit
 from .record import RestartRecord, invalid
+from .secrets import redact_text
 from .transitions import Evidence, Made, SeenState, SettledEffect, Transition, Verified
 
 _Evidence = TypeVar("_Evidence")
@@ -24,7 +26,19 @@ def apply(record: RestartRecord, transition: Transition, evidence: Evidence) -> 
     other bytes, and for a completion that no assessment of this very record found; ContradictionError where a
     settled effect is said to have ended otherwise.
     """
-    if transition.key not in allowed(record):
+    try:
+        return _applied(record, transition, evidence)
+    except TransitionError as error:
+        raise shown(error) from None
+
+
+def shown(error: TransitionError) -> TransitionError:
+    """The same error without what looks like a secret in the ids that it names."""
+    return type(error)(redact_text(error.transition), redact_text(error.reason))
+
+
+def _applied(record: RestartRecord, transition: Transition, evidence: Evidence) -> RestartRecord:
+    if transition.key not in (record.next_allowed or ()):
         raise TransitionError(transition.key, "not allowed now")
     match transition.op:
         case "reconcile":
@@ -51,7 +65,7 @@ def updated(record: RestartRecord, **fields: Any) -> RestartRecord:
 def with_unit(record: RestartRecord, unit_id: str, **fields: Any) -> dict[str, Any]:
     """The completion rule with other fields of one unit, as a field of a record."""
     units = record.completion_rule.units
-    changed = {**units, unit_id: units[unit_id].model_copy(update=fields)}
+    changed = frozen({**units, unit_id: units[unit_id].model_copy(update=fields)})
     return {"completion_rule": record.completion_rule.model_copy(update={"units": changed})}
 
 
@@ -80,7 +94,7 @@ def _observe(record: RestartRecord, transition: Transition, seen: SeenState) -> 
 def _make(record: RestartRecord, transition: Transition, made: Made) -> RestartRecord:
     unit = record.completion_rule.units[transition.subject]
     artifact = made.artifact
-    if artifact.verification.state != "none":
+    if artifact.verification.state != "none" or artifact.earlier_checks:
         raise TransitionError(transition.key, "a new artifact is unchecked until a validate transition has run")
     _check_inputs(record, transition, unit, artifact)
     if made.artifact_id in record.artifacts and made.artifact_id != unit.artifact:
@@ -135,12 +149,16 @@ def _validate(record: RestartRecord, transition: Transition, verified: Verified)
         raise TransitionError(transition.key, "no check was made")
     if check.sha256 != artifact.sha256:
         raise TransitionError(transition.key, "the check was made on other bytes")
-    if check.criteria != record.criteria.version:
-        raise TransitionError(transition.key, "the check was made by other criteria")
+    if (check.criteria, check.objective) != (record.criteria.version, record.objective.version):
+        raise TransitionError(transition.key, "the check was made by other criteria or for another objective")
+    before = artifact.verification
+    if before.at is not None and check.at is not None and check.at < before.at:
+        raise TransitionError(transition.key, "the check is older than the one on record")
     if unit.verifier is not None and check.verifier != unit.verifier:
         raise TransitionError(transition.key, f"the unit has to be checked by {unit.verifier}")
-    told = check.model_copy(update={"objective": record.objective.version})
-    artifacts = {**record.artifacts, unit.artifact: artifact.model_copy(update={"verification": told})}
+    earlier = artifact.earlier_checks if before.state == "none" else (*artifact.earlier_checks, before)
+    checked = artifact.model_copy(update={"verification": check, "earlier_checks": earlier})
+    artifacts = {**record.artifacts, unit.artifact: checked}
     state = "verified" if check.state == "passed" else "present"
     return updated(record, artifacts=artifacts, **with_unit(record, transition.subject, state=state))
 

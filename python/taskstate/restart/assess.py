@@ -22,12 +22,13 @@ def assess(record: RestartRecord, observed: Observed) -> Assessment:
     for unit_id in record.order():
         units[unit_id] = Judge(record, observed, units).unit(unit_id)
     units.update(_uncovering(record, units))
+    known = _known_locations(record)
     items = (
         *(_source(source_id, source, observed) for source_id, source in record.sources.items()),
         *units.values(),
         *_unused_artifacts(record, observed),
         *(_superseded(entry.id, entry.because, entry.artifact, observed) for entry in record.superseded),
-        *(_orphan(location) for location in observed.unindexed if location not in _known_locations(record)),
+        *(_orphan(location) for location in observed.unindexed if location not in known),
         *(_effect(effect_id, effect, observed) for effect_id, effect in record.pending_effects.items()),
     )
     missing = tuple(_missing(record, units, items))
@@ -66,11 +67,12 @@ def _source(source_id: str, source: Source, observed: Observed) -> Item:
         return Item(kind="source", id=source_id, verdict="validate", freshness=freshness, because=(recorded, told))
     seen = observed.sources[source_id]
     now = None if seen is None else seen.version
-    if now == source.version:
+    altered = seen is not None and None not in (seen.sha256, source.sha256) and seen.sha256 != source.sha256
+    if now == source.version and not altered:
         return Item(kind="source", id=source_id, verdict="keep", freshness="current", because=(recorded, "and now"))
     if seen is None:
         return Item(kind="source", id=source_id, verdict="stale", freshness="gone", because=(recorded, "gone now"))
-    told = f"now it is at version {now}"
+    told = f"now it is at version {now}" + (" with another hash" if now == source.version else "")
     return Item(kind="source", id=source_id, verdict="stale", freshness="moved", because=(recorded, told))
 
 

@@ -34,8 +34,9 @@ InScope: TypeAlias = Literal["in", "out", "none"]
 class Item(Part):
     """One thing's verdict; the four columns answer different questions, `because` names records and observations.
 
-    Of a unit, `made_from` are the units below it, `fresh_inputs` those of them that a partial one could take in before
-    the others are there, and `found_at` is a file without a record where its artifact is expected.
+    Of a unit, `made_from` are the units below it, `fresh_inputs` those of them that a partial one could take in
+    before the others are there, and `found_at` is a file without a record where its artifact is expected. One that
+    is `blocked` can't be made now: something that it is made from is gone.
     """
 
     kind: Kind
@@ -49,6 +50,7 @@ class Item(Part):
     made_from: tuple[Id, ...] = ()
     fresh_inputs: tuple[Id, ...] = ()
     found_at: Text | None = None
+    blocked: bool = False
 
 
 class Missing(Part):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import TransitionError
-from .apply import updated, with_unit
+from .apply import shown, updated, with_unit
+from .frozen import frozen
 from .parts import Criteria, Effect, Objective, Superseded, Unit
 from .record import RestartRecord, has_passed
 from .transitions import (
@@ -29,6 +30,13 @@ def change(record: RestartRecord, declared: Change) -> RestartRecord:
     again when what it is held against changes. Raises TransitionError, and InvalidRecordError where the result would
     be no record.
     """
+    try:
+        return _changed(record, declared)
+    except TransitionError as error:
+        raise shown(error) from None
+
+
+def _changed(record: RestartRecord, declared: Change) -> RestartRecord:
     if isinstance(declared, SetStatus):
         return _set_status(record, declared)
     if record.status == "abandoned" and not isinstance(declared, LoseEffect):
@@ -50,6 +58,8 @@ def change(record: RestartRecord, declared: Change) -> RestartRecord:
             return _lose_effect(record, declared)
         case BeginUnit():
             return _begin_unit(record, declared)
+        case _:
+            raise TransitionError(type(declared).__name__, "is no change that can be declared")
 
 
 def _reopened(record: RestartRecord) -> dict[str, Any]:
@@ -81,7 +91,7 @@ def _new_units(record: RestartRecord, declared: NewUnits) -> RestartRecord:
     covering = declared.covering
     if covering is None:
         covering = tuple(unit_id for unit_id in record.completion_rule.covering if unit_id in units)
-    rule = record.completion_rule.model_copy(update={"units": units, "covering": covering})
+    rule = record.completion_rule.model_copy(update={"units": frozen(units), "covering": covering})
     sources = {**record.sources, **declared.sources}
     return updated(
         record,
@@ -129,9 +139,11 @@ def _begin_effect(record: RestartRecord, declared: BeginEffect) -> RestartRecord
     if declared.effect_id in record.pending_effects:
         raise TransitionError(key, "the effect is recorded already")
     for other_id, other in record.pending_effects.items():
-        same = (other.kind, other.target, other.idempotency_key) == (effect.kind, effect.target, effect.idempotency_key)
-        if same and other.state != "not_applied":
+        if other.idempotency_key == effect.idempotency_key and other.state != "not_applied":
             raise TransitionError(key, f"effect {other_id} has this idempotency key, and is {other.state}")
+        asked = (other.kind, other.target, other.request_hash) == (effect.kind, effect.target, effect.request_hash)
+        if asked and other.state in ("pending", "unknown"):
+            raise TransitionError(key, f"effect {other_id} asked for the same, and isn't reconciled")
     return updated(record, pending_effects={**record.pending_effects, declared.effect_id: effect})
 
 
@@ -155,6 +167,6 @@ def _begin_unit(record: RestartRecord, declared: BeginUnit) -> RestartRecord:
 
 
 def _set_status(record: RestartRecord, declared: SetStatus) -> RestartRecord:
-    if record.status in ("done", "abandoned"):
+    if record.status == "abandoned" or (record.status == "done" and declared.status != "open"):
         raise TransitionError(f"SetStatus:{declared.status}", f"the task is {record.status}")
     return updated(record, status=declared.status)

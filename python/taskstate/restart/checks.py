@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -111,7 +112,7 @@ def command_check(
         except OSError as error:
             raise StorageError(given[0], f"can't be run: {told(error)}") from None
         details = {
-            "command": list(given),
+            "command": shlex.join(given),
             "exit_status": ran.exit_status,
             "timeout_seconds": timeout,
             "output_end": ran.output.decode("utf-8", "replace"),

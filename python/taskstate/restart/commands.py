@@ -99,7 +99,10 @@ class _Tail:
             return False
         self.written += len(data)
         self.kept += data
-        del self.kept[: -self._keep]
+        if len(self.kept) > self._keep:
+            # From the start of a line: the end of a cut word may be that of a secret, which nobody would know again.
+            whole = self.kept.find(b"\n", len(self.kept) - self._keep)
+            del self.kept[: whole + 1 if whole >= 0 else -self._keep]
         return True
 
     def rest(self) -> None:

@@ -37,7 +37,7 @@ def _value(least: int) -> str:
 def _mixed(least: int) -> str:
     """A value with a digit in it, and no call of a function: where any word would be found in prose."""
     word = r"A-Za-z0-9_./+=~-"
-    return rf"(?P<secret>(?=[A-Za-z_./+-]{{0,200}}[0-9]){_NO_REFERENCE}[{word}]{{{least},}}(?![(]|[{word}]))"
+    return rf"(?P<secret>(?=[A-Za-z_./+-]{{0,200}}[0-9]){_NO_REFERENCE}[{word}]{{{least},400}}+(?![(]))"
 
 
 _PEM = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -51,6 +51,8 @@ DETECTORS: tuple[Detector, ...] = tuple(
     for name, hints, pattern in (
         # PEM and PGP: with its end cut off, all that follows.
         ("private key", "private key", rf"-----BEGIN {_PEM}(?s:.*?)(?:-----END {_PEM}|\Z)"),
+        # With its beginning cut off: all the lines before.
+        ("private key", "private key", rf"(?m:^)(?:[A-Za-z0-9+/=]{{1,100}}\r?\n){{1,400}}+-----END {_PEM}"),
         (
             "AWS access key",
             "akia|asia|abia|acca",

@@ -11,6 +11,15 @@ _V = TypeVar("_V")
 class FrozenDict(dict[_K, _V]):
     """A dict that refuses to be changed; `{**it}` is one that can be."""
 
+    def __new__(cls, *given: Any) -> FrozenDict[_K, _V]:
+        """Fill it here, so that nothing can by calling `__init__` again."""
+        made = super().__new__(cls)
+        dict.update(made, *given)
+        return made
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("a restart record doesn't change: apply and change give a new one")
 
@@ -24,3 +33,8 @@ class FrozenDict(dict[_K, _V]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self),)
+
+
+def frozen(given: dict[_K, _V]) -> dict[_K, _V]:
+    """A copy of a dict that refuses to be changed."""
+    return FrozenDict(given)

@@ -40,6 +40,8 @@ def _check_same(record: RestartRecord, assessment: Assessment) -> None:
     for name in ("task_id", "state_version", "generation"):
         if getattr(record, name) != getattr(assessment, name):
             raise InvalidRecordError([(f"assessment.{name}", "is another one than the record's")])
+    if assessment.record_sha256 != record.sha256():
+        raise InvalidRecordError([("assessment.record_sha256", "the record has changed since it was assessed")])
 
 
 class _Packet:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .assessment import Freshness, InScope, Integrity, Item, Verdict
-from .observed import Observed
-from .parts import Artifact, Unit, Version
+from .observed import Observed, SeenSource
+from .parts import Artifact, Source, Unit, Version
 from .record import RestartRecord, has_passed
 
 
@@ -39,6 +39,7 @@ class Judge:
             because=(f"artifact:{unit.artifact}", *reasons),
             made_from=unit.units,
             fresh_inputs=self._fresh_inputs(unit, artifact),
+            blocked=verdict in ("redo", "stale") and self._is_blocked(unit),
         )
 
     def _pending(self, unit_id: str, unit: Unit) -> Item:
@@ -59,7 +60,14 @@ class Judge:
             made_from=unit.units,
             fresh_inputs=self._fresh_inputs(unit, None),
             found_at=found,
+            blocked=self._is_blocked(unit),
         )
+
+    def _is_blocked(self, unit: Unit) -> bool:
+        """Whether a unit can't be made now: something that it is made from is gone, or can't be made either."""
+        named = self.record.objective.scope.versions
+        gone = any(self._is_gone(source_id) for source_id in unit.sources if source_id not in named)
+        return gone or any(self.judged[below].blocked for below in unit.units)
 
     def _is_gone(self, source_id: str) -> bool:
         return source_id in self.observed.sources and self.observed.sources[source_id] is None
@@ -125,7 +133,7 @@ class Judge:
     def _sources(self, artifact: Artifact, unit: Unit) -> tuple[Freshness, InScope, list[str]]:
         """Freshness and scope of what an artifact was made from, and what speaks for either."""
         scope: InScope = "in"
-        freshness: Freshness = "fixed" if artifact.nature == "fixed" else "current"
+        found: set[Freshness] = {"fixed" if artifact.nature == "fixed" else "current"}
         because: list[str] = []
         for source_id in dict.fromkeys((*unit.sources, *artifact.made_from.sources)):
             made = artifact.made_from.sources.get(source_id)
@@ -138,20 +146,19 @@ class Judge:
                 scope = "out"
                 because.append(f"source:{source_id} was version {made}, the objective names {named}")
             fresh, now = self._freshness_of(source_id, made)
+            if named is None or fresh != "not_seen":
+                found.add(fresh)
             if fresh in ("moved", "gone"):
-                freshness = fresh
                 scope = scope if named is not None else "out"
-                because.append(f"source:{source_id} was version {made}, now {'gone' if now is None else now}")
+                same = " with another hash" if now == made else ""
+                because.append(f"source:{source_id} was version {made}, now {'gone' if now is None else now}{same}")
             elif fresh == "not_seen":
-                freshness = freshness if named is not None else fresh
                 because.append(f"source:{source_id} wasn't looked at")
-            elif fresh == "current" and freshness == "fixed":
-                freshness = fresh
-        expires = artifact.expires_at if artifact.nature == "current" else None
+        expires = artifact.expires_at
         if expires is not None and expires <= self.observed.now:
-            freshness = "expired"
+            found.add("expired")
             because.append(f"expired at {expires}")
-        return freshness, scope, because
+        return max(found, key=_FRESHNESS.index), scope, because
 
     def _freshness_of(self, source_id: str, made: Version) -> tuple[Freshness, Version | None]:
         """Whether a source still is what something was made from, and its version now."""
@@ -163,7 +170,8 @@ class Judge:
         seen = self.observed.sources[source_id]
         if seen is None:
             return "gone", None
-        return "current" if seen.version == made else "moved", seen.version
+        same = seen.version == made and not _differ(source, seen)
+        return "current" if same else "moved", seen.version
 
     def _upstream(self, unit: Unit, artifact: Artifact) -> list[str]:
         """Why what it was made from isn't what the units below it are now."""
@@ -177,6 +185,16 @@ class Judge:
             elif self.judged[below].verdict in ("redo", "stale"):
                 because.append(f"unit:{below} is to be made again")
         return because
+
+
+_FRESHNESS: tuple[Freshness, ...] = ("none", "fixed", "current", "moved", "gone", "not_seen", "expired")
+"""From what holds to what must be told first: one source that wasn't looked at leaves all open."""
+
+
+def _differ(source: Source | None, seen: SeenSource) -> bool:
+    """Whether a source says the same version of other bytes."""
+    recorded = None if source is None or source.version != seen.version else source.sha256
+    return recorded is not None and seen.sha256 is not None and recorded != seen.sha256
 
 
 def integrity_of(artifact: Artifact, observed: Observed) -> Integrity:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..core.limits import BLANKS
-from .frozen import FrozenDict
+from .frozen import FrozenDict, frozen
 from .secrets import redact_text
 
 
@@ -18,6 +18,10 @@ def _no_controls(text: str) -> str:
 
 
 def _not_blank(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds a lone surrogate") from None
     if not text.strip(BLANKS):
         raise ValueError("is blank")
     return text
@@ -49,7 +53,7 @@ artifact passed its check."""
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-Frozen: TypeAlias = Annotated[dict[_K, _V], AfterValidator(FrozenDict)]
+Frozen: TypeAlias = Annotated[dict[_K, _V], AfterValidator(frozen)]
 """A dict that doesn't change once it is part of a record."""
 
 
@@ -111,7 +115,7 @@ class Source(Part):
 class Verification(Part):
     """Whether an artifact was checked: by what, when, on which bytes, by which criteria, and with which evidence.
 
-    `objective` is that of the record when the check was taken in; `apply` sets it.
+    `objective` is the version of the objective that it was made for.
     """
 
     state: Literal["none", "passed", "failed"] = "none"
@@ -148,7 +152,7 @@ class MadeFrom(Part):
 
 
 class Artifact(Part):
-    """A reference to something that the work made; its content is elsewhere."""
+    """A reference to something that the work made; its content is elsewhere. `earlier_checks` go from old to new."""
 
     location: Text
     sha256: Sha256
@@ -159,6 +163,13 @@ class Artifact(Part):
     made_at: Millis | None = None
     expires_at: Millis | None = None
     verification: Verification = Verification()
+    earlier_checks: tuple[Verification, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Artifact:
+        if self.nature == "fixed" and self.expires_at is not None:
+            raise ValueError("what expires is an observation of a current state")
+        return self
 
 
 class Superseded(Part):
@@ -222,7 +233,7 @@ class FailedAttempt(Part):
     id: Id
     text: Text
     command: Text | None = None
-    exit_status: int | None = None
+    exit_status: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
     result: Text | None = None
 
 

@@ -47,7 +47,7 @@ def _transitions(assessment: Assessment) -> Iterator[Transition]:
         if item.kind == "source" and item.verdict in ("stale", "validate") and item.freshness != "gone":
             yield _step("observe", item)
     yield from _works(units)
-    if units:
+    if units and not any(item.blocked for item in units):
         because = tuple(f"unit:{item.id}" for item in units)
         yield Transition(op="complete", subject=assessment.task_id, because=because, ends_when=_ENDS_WHEN["complete"])
 
@@ -57,12 +57,12 @@ def _works(units: list[Item]) -> Iterator[Transition]:
     for item in units:
         if item.verdict in ("validate", "recheck"):
             yield _step("validate" if item.verdict == "validate" else "recheck", item)
-    early = [item for item in units if item.fresh_inputs]
-    for item in early:  # a partial one takes in what is there before the others are made
+    early = {item.id: item for item in units if item.fresh_inputs}
+    for item in early.values():  # a partial one takes in what is there before the others are made
         yield from _worked(item, again=False)
     for item in units:
-        if item.verdict in ("pending", "redo", "stale") and item.freshness != "gone":
-            yield from _worked(item, again=item in early)
+        if item.verdict in ("pending", "redo", "stale") and not item.blocked:
+            yield from _worked(item, again=item.id in early)
 
 
 def _worked(item: Item, *, again: bool) -> Iterator[Transition]:
@@ -80,11 +80,14 @@ def _step(op: Op, item: Item) -> Transition:
 
 
 def _open_ends(assessment: Assessment) -> Iterator[str]:
+    attached = {item.found_at for item in assessment.items}
     for item in assessment.items:
-        if item.kind == "file":
+        if item.kind == "file" and item.id not in attached:
             yield f"file {item.id} is in no record: attach it or clean it up by a policy of the application"
         elif item.kind == "source" and item.freshness == "gone":
             yield f"source {item.id} is gone"
+        elif item.blocked:
+            yield f"unit {item.id} can't be made now"
         elif item.kind == "effect" and CONTRADICTS in item.because:
             yield f"effect {item.id} was observed to be otherwise than its evidence says"
         elif item.kind == "effect" and item.verdict == "reconcile":

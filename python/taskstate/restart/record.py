@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal
 
@@ -37,6 +37,7 @@ from .parts import (
     Text,
     Unit,
 )
+from .secrets import redact_text
 
 
 def _exact_int(value: Any) -> Any:
@@ -165,6 +166,11 @@ class RestartRecord(Part):
         units = self.completion_rule.units.values()
         if not units or any(unit.state != "verified" for unit in units):
             raise ValueError("status: done, but a required unit isn't verified, or none is required")
+        rule = self.completion_rule
+        artifacts = [self.artifacts[rule.units[unit_id].artifact or ""] for unit_id in rule.covering]
+        covered = {criterion for artifact in artifacts for criterion in artifact.covers}
+        if rule.covering and not covered >= set(self.criteria.items):
+            raise ValueError("status: done, but a criterion isn't covered")
         if any(effect.state in ("pending", "unknown") for effect in self.pending_effects.values()):
             raise ValueError("status: done, but an effect isn't settled")
 
@@ -179,7 +185,8 @@ def has_passed(unit: Unit, artifact: Artifact) -> bool:
 def invalid(error: ValidationError) -> InvalidRecordError:
     """The error for data that is no restart record: the place and the kind of every fault, and nothing of the data."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    return InvalidRecordError([(".".join(map(str, fault["loc"])), fault["msg"]) for fault in faults])
+    told = [(".".join(map(str, fault["loc"])), fault["msg"]) for fault in faults]
+    return InvalidRecordError([(redact_text(place), redact_text(reason)) for place, reason in told])
 
 
 def _check_unique(name: str, ids: Iterable[str]) -> None:
@@ -190,6 +197,6 @@ def _check_unique(name: str, ids: Iterable[str]) -> None:
         seen.add(entry_id)
 
 
-def _check_known(place: str, ids: Iterable[str], known: Iterable[str]) -> None:
-    if not set(ids) <= set(known):
+def _check_known(place: str, ids: Iterable[str], known: Container[str]) -> None:
+    if not all(each in known for each in ids):
         raise ValueError(f"{place}: names something that isn't there")

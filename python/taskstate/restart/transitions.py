@@ -113,7 +113,8 @@ class NewCriteria(Part):
 class NewUnits(Part):
     """Other required units, all of them; one that was there before keeps what it has.
 
-    `sources` are new ones; `covering` None leaves that as it is, less the units that are gone.
+    `sources` are new ones, and others in the place of those with their ids; `covering` None leaves that as it
+    is, less the units that are gone.
     """
 
     units: Frozen[Id, Unit]
@@ -159,7 +160,10 @@ class BeginUnit(Part):
 
 
 class SetStatus(Part):
-    """Pause the task, open it again, or abandon it. `done` is reached by completion alone."""
+    """Pause the task, open it again (a done one too, when the world moved on), or abandon it.
+
+    `done` is reached by completion alone.
+    """
 
     status: Literal["open", "paused", "abandoned"]
 

@@ -82,6 +82,7 @@ class Verifiers:
             "at": self._clock(),
             "sha256": subject.artifact.sha256,
             "criteria": record.criteria.version,
+            "objective": record.objective.version,
         }
         if not finding.passed:
             told["reason"] = _short(finding.reason)
