@@ -16,14 +16,18 @@ from taskstate.restart import (
     LoseEffect,
     NewCriteria,
     NewObjective,
+    Notes,
     Observed,
     RestartRecord,
     SeenSource,
     SetStatus,
+    SettledEffect,
+    Step,
     apply,
     assess,
     change,
     handoff,
+    judge_handoff,
     plan,
 )
 from taskstate.restart.secrets import redact_text
@@ -170,3 +174,17 @@ def test_text_that_nearly_is_a_secret_is_read_in_linear_time() -> None:
     redact_text("token=a1" * 6000 + "(")
     redact_text("secret=1/" * 6000 + "(")
     assert time.perf_counter() - start < 3
+
+
+def test_a_packet_from_before_a_change_that_was_not_saved_is_superseded() -> None:
+    record = change(review(), Authorize(authorized=(Authorization(kind="order"),)))
+    record = change(record, BeginEffect(effect_id="a", effect=effect_part()))
+    packet = handoff(record, assess(record, World.of(record).look(record)))
+    assert judge_handoff(packet, record).freshness == "current"
+    answered = apply(record, step("reconcile:a"), SettledEffect(state="applied", evidence="receipt:1"))
+    assert judge_handoff(packet, answered).freshness == "superseded"
+
+
+def test_what_the_last_worker_meant_to_do_is_forgotten_once_work_is_recorded() -> None:
+    record = change(review(), Notes(next_step=Step(text="start with P1", ends_when="P1 is extracted")))
+    assert apply(record, step("validate:P3"), passed(record, "P3")).next_step is None

@@ -71,6 +71,9 @@ def main(arguments: Sequence[str] | None = None, *, clock: Clock = system_clock)
         # Python flushes once more when it ends, and would complain there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return BROKEN_PIPE
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return _unusable(options, f"can't be shown: {error.strerror or type(error).__name__}")
     return output.code
 
 

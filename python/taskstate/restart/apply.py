@@ -108,7 +108,8 @@ def _make(record: RestartRecord, transition: Transition, made: Made) -> RestartR
         superseded = (*superseded, Superseded(id=unit.artifact, artifact=artifacts.pop(unit.artifact), because=because))
     artifacts[made.artifact_id] = artifact
     rule = with_unit(record, transition.subject, artifact=made.artifact_id, state="present", begun=None)
-    return updated(record, artifacts=artifacts, superseded=superseded, **rule)
+    # What the last worker meant to do next was said before this was there.
+    return updated(record, artifacts=artifacts, superseded=superseded, next_step=None, **rule)
 
 
 def _check_inputs(record: RestartRecord, transition: Transition, unit: Unit, artifact: Artifact) -> None:
@@ -160,7 +161,7 @@ def _validate(record: RestartRecord, transition: Transition, verified: Verified)
     checked = artifact.model_copy(update={"verification": check, "earlier_checks": earlier})
     artifacts = {**record.artifacts, unit.artifact: checked}
     state = "verified" if check.state == "passed" else "present"
-    return updated(record, artifacts=artifacts, **with_unit(record, transition.subject, state=state))
+    return updated(record, artifacts=artifacts, next_step=None, **with_unit(record, transition.subject, state=state))
 
 
 def _complete(record: RestartRecord, transition: Transition, found: Assessment) -> RestartRecord:

@@ -72,6 +72,7 @@ class _Packet:
             "kind": KIND,
             "task_id": record.task_id,
             "state_version": record.state_version,
+            "record_sha256": record.sha256(),
             "generation": record.generation,
             "assessed_at": assessment.at,
             "status": record.status,

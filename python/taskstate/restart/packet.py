@@ -88,10 +88,14 @@ def _compare(packet: dict[str, Any], record: RestartRecord, assessment: Assessme
 
 
 def _moved(packet: dict[str, Any], record: RestartRecord, assessment: Assessment | None) -> Iterator[str]:
+    told: list[str] = []
     for name in ("state_version", "generation"):
-        yield from _differs(name, packet[name], getattr(record, name))
+        told += _differs(name, packet[name], getattr(record, name))
     for name in ("objective", "criteria"):
-        yield from _differs(f"{name} version", packet[name]["version"], getattr(record, name).version)
+        told += _differs(f"{name} version", packet[name]["version"], getattr(record, name).version)
+    if not told and packet["record_sha256"] != record.sha256():
+        told.append("the record says something else now")
+    yield from told
     if assessment is None:
         return
     before = {source["id"]: "; ".join(source["because"]) for source in packet["evidence"]["sources"]}

@@ -123,7 +123,7 @@ class NewUnits(Part):
 
 
 class Notes(Part):
-    """What a worker leaves for the next one. None of it is evidence."""
+    """What a worker leaves for the next one. None of it is evidence; `next_step` stays until work is recorded."""
 
     decisions: tuple[Decision, ...] = ()
     unresolved: tuple[Issue, ...] = ()
