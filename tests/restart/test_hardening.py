@@ -188,3 +188,11 @@ def test_a_packet_from_before_a_change_that_was_not_saved_is_superseded() -> Non
 def test_what_the_last_worker_meant_to_do_is_forgotten_once_work_is_recorded() -> None:
     record = change(review(), Notes(next_step=Step(text="start with P1", ends_when="P1 is extracted")))
     assert apply(record, step("validate:P3"), passed(record, "P3")).next_step is None
+
+
+def test_a_given_list_of_transitions_outlives_what_is_no_transition() -> None:
+    record = review(next_allowed=["validate:P3"])
+    for declared in (Notes(phase="read"), Authorize(authorized=())):
+        record = change(record, declared)
+    assert record.next_allowed == ("validate:P3",)
+    assert change(record, NewObjective(text="another")).next_allowed != ("validate:P3",)

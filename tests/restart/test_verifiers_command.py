@@ -228,3 +228,12 @@ def test_a_command_is_a_list_of_texts(argv: Any) -> None:
 def test_limits_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         command_check(["true"], **options)
+
+
+@pytest.mark.parametrize("end", ["", "\\n"])
+def test_of_one_line_longer_than_what_is_kept_its_last_words_are_kept(tmp_path: Path, end: str) -> None:
+    code = f"print('word ' * 10_000 + 'last', end='{end}')"
+    made, details = run(tmp_path, python(code), keep_output=100)
+    assert made.state == "passed"
+    assert details["output_end"].split()[-1] == "last"
+    assert set(details["output_end"].split()) == {"word", "last"}

@@ -99,7 +99,7 @@ def _job(options: argparse.Namespace) -> Job:
 def _supervise(job: Job, options: argparse.Namespace) -> int:
     """Check the folder, change what was asked for, and have the work done in processes of their own."""
     amended = None if options.update_source is None else find_document(job, options.update_source)
-    count = _look_over(job, options.limit)
+    count = _look_over(job, options.limit, fresh=options.fresh)
     job.out.mkdir(parents=True, exist_ok=True)
     job.state.parent.mkdir(parents=True, exist_ok=True)
     if options.fresh:
@@ -121,9 +121,12 @@ def _supervise(job: Job, options: argparse.Namespace) -> int:
     return _run(job, -1)
 
 
-def _look_over(job: Job, limit: int) -> int:
-    """Say what is strange about the documents; how many there are. FolderError if they are none or too many."""
-    folder = read_folder(job.folder, Artifacts(job.out).copies)
+def _look_over(job: Job, limit: int, *, fresh: bool) -> int:
+    """Say what is strange about the documents; how many there are. FolderError if they are none or too many.
+
+    Of a review that starts over, amended copies are about to be forgotten.
+    """
+    folder = read_folder(job.folder, None if fresh else Artifacts(job.out).copies)
     sources = folder.sources
     for name, reason in folder.left_out:
         say(f"Left out: {name}: {reason}")

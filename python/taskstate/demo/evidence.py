@@ -9,20 +9,29 @@ from typing import Any
 
 from taskstate.errors import ConflictError
 from taskstate.restart import (
+    Artifact,
     Assessment,
     CallableProbe,
+    Criteria,
     FileProbe,
+    Made,
+    NewUnits,
+    Objective,
     RecordStore,
     RestartRecord,
     SeenSource,
+    SeenState,
+    SetStatus,
+    Source,
     Transition,
+    Verification,
     apply,
     assess,
     change,
+    inputs_of,
     observe,
 )
-from taskstate.restart.parts import Artifact, Criteria, MadeFrom, Objective, Source, Verification
-from taskstate.restart.transitions import Evidence, Made, NewUnits, SeenState
+from taskstate.restart.transitions import Evidence
 
 from .artifacts import Artifacts, digest
 from .checks import verifiers
@@ -66,8 +75,7 @@ class ReviewRecord:
         """Hold the record against the documents and the files as they are now."""
         found = await self._assess()
         if self.record.status == "done" and not found.complete:
-            # It was done; what it was done with has changed since. To require it anew opens the task again.
-            await self._save(change(self.record, NewUnits(units=self._units)))
+            await self._save(change(self.record, SetStatus(status="open")))
             found = await self._assess()
         return found
 
@@ -91,7 +99,7 @@ class ReviewRecord:
             location=location,
             sha256=digest(content),
             size=len(content),
-            made_from=self._inputs(step.subject),
+            made_from=inputs_of(self.record, step.subject),
             covers=tuple(self.record.criteria.items) if step.subject == COMPARISON_UNIT else (),
             made_at=self._store.clock(),
         )
@@ -148,16 +156,6 @@ class ReviewRecord:
         }
         probes = FileProbe(self._artifacts.out, ignore=others), CallableProbe(sources=seen)
         return assess(self.record, await observe(self.record, *probes, clock=self._store.clock))
-
-    def _inputs(self, unit_id: str) -> MadeFrom:
-        unit = self.record.completion_rule.units[unit_id]
-        below = {name: artifact for name in unit.units if (artifact := self.artifact(name)) is not None}
-        return MadeFrom(
-            sources={name: self.record.sources[name].version for name in unit.sources},
-            artifacts={name: artifact.sha256 for name, artifact in below.items()},
-            objective=self.record.objective.version,
-            criteria=self.record.criteria.version,
-        )
 
     async def _save(self, record: RestartRecord) -> None:
         self.record = await self._store.save(record)

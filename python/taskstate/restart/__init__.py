@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import AlteredError, ContradictionError, InvalidRecordError, SecretError, TransitionError
+from .allowed import inputs_of
 from .apply import apply
 from .assess import assess
 from .assessment import Assessment, Item, Missing
@@ -117,6 +118,7 @@ __all__ = [
     "find_secrets",
     "handoff",
     "hash_check",
+    "inputs_of",
     "judge_handoff",
     "observe",
     "plan",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import glob
 import os
 import sqlite3
 import sys
@@ -86,7 +87,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m taskstate.restart",
         description="Look at a restart record: what is true of a task, and what may happen next. Nothing is changed.",
-        epilog="Exit codes: 0 printed (assess: complete), 1 assess: not complete, 2 the input can't be used.",
+        epilog="Exit codes: 0 printed (assess: complete), 1 assess: not complete, 2 the input can't be used. "
+        "Sources and effects can't be looked at from here: what depends on current ones isn't found complete.",
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="show|assess|plan")
@@ -109,7 +111,7 @@ async def _run(options: argparse.Namespace, clock: Clock) -> _Output:
     if options.command == "show":
         whole = guard(record.model_dump(mode="json", by_alias=True), "redact")
         return _Output(guard(record.to_data(), "redact"), record_lines(whole), OK)
-    assessment = assess(record, await _seen(record, options.root, clock))
+    assessment = assess(record, await _seen(record, options, clock))
     if options.command == "plan":
         planned = guard(plan(assessment).model_dump(mode="json"), "redact")
         return _Output(planned, _with_note(plan_lines(planned), options.root), OK)
@@ -152,10 +154,11 @@ def _read(place: Path) -> bytes | None:
     return None
 
 
-async def _seen(record: RestartRecord, root: Path | None, clock: Clock) -> Observed:
-    if root is None:
+async def _seen(record: RestartRecord, options: argparse.Namespace, clock: Clock) -> Observed:
+    if options.root is None:
         return Observed(now=clock())
-    return await observe(record, FileProbe(root), clock=clock)
+    itself = [options.place.name, f"{options.place.name}-wal", f"{options.place.name}-shm"]
+    return await observe(record, FileProbe(options.root, ignore=[glob.escape(name) for name in itself]), clock=clock)
 
 
 if __name__ == "__main__":

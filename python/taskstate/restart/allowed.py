@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .parts import Version
+from .parts import MadeFrom, Version
 
 if TYPE_CHECKING:
     from .record import RestartRecord
@@ -27,6 +27,25 @@ def allowed(record: RestartRecord) -> tuple[str, ...]:
     if units and not unsettled and all(unit.state == "verified" for unit in units.values()):
         keys.append(f"complete:{record.task_id}")
     return tuple(keys)
+
+
+def inputs_of(record: RestartRecord, unit_id: str) -> MadeFrom:
+    """What a unit has to be made from now: sources at the versions wanted, verified artifacts of the units below it.
+
+    The `made_from` of the artifact that a `make` or `remake` gives. Raises KeyError for a unit that isn't there.
+    """
+    unit = record.completion_rule.units[unit_id]
+    below = {name: record.completion_rule.units[name] for name in unit.units}
+    return MadeFrom(
+        sources={source_id: wanted_version(record, source_id) for source_id in unit.sources},
+        artifacts={
+            name: record.artifacts[lower.artifact].sha256
+            for name, lower in below.items()
+            if lower.artifact is not None and lower.state == "verified"
+        },
+        objective=record.objective.version,
+        criteria=record.criteria.version,
+    )
 
 
 def wanted_version(record: RestartRecord, source_id: str) -> Version:

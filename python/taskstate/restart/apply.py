@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from ..errors import ContradictionError, TransitionError
-from .allowed import wanted_version
+from .allowed import allowed, wanted_version
 from .assessment import Assessment
 from .frozen import frozen
 from .parts import Artifact, Effect, Superseded, Unit
@@ -53,13 +53,20 @@ def _applied(record: RestartRecord, transition: Transition, evidence: Evidence) 
             return _complete(record, transition, _expect(transition, evidence, Assessment))
 
 
-def updated(record: RestartRecord, **fields: Any) -> RestartRecord:
-    """A checked record with other fields, and with what it allows then. Raises InvalidRecordError."""
+def updated(record: RestartRecord, *, widened: bool = False, **fields: Any) -> RestartRecord:
+    """A checked record with other fields. Raises InvalidRecordError.
+
+    It allows what follows from it where it is `widened`, else no more of that than a list that was given allows.
+    """
     given = {name: getattr(record, name) for name in type(record).model_fields}
     try:
-        return RestartRecord(**{**given, "next_allowed": None, **fields})
+        changed = RestartRecord(**{**given, "next_allowed": None, **fields})
     except ValidationError as error:
         raise invalid(error) from None
+    if widened or record.next_allowed == allowed(record):
+        return changed
+    kept = tuple(key for key in changed.next_allowed or () if key in (record.next_allowed or ()))
+    return changed.model_copy(update={"next_allowed": kept})
 
 
 def with_unit(record: RestartRecord, unit_id: str, **fields: Any) -> dict[str, Any]:
@@ -82,13 +89,13 @@ def _reconcile(record: RestartRecord, transition: Transition, settled: SettledEf
             raise ContradictionError(transition.key, f"recorded as {effect.state}, now said to be {settled.state}")
         return record
     told = Effect(**{**dict(effect), "state": settled.state, "evidence": settled.evidence})
-    return updated(record, pending_effects={**record.pending_effects, transition.subject: told})
+    return updated(record, widened=True, pending_effects={**record.pending_effects, transition.subject: told})
 
 
 def _observe(record: RestartRecord, transition: Transition, seen: SeenState) -> RestartRecord:
     if seen.source.nature != "current":
         raise TransitionError(transition.key, "an observed source is a current one")
-    return updated(record, sources={**record.sources, transition.subject: seen.source})
+    return updated(record, widened=True, sources={**record.sources, transition.subject: seen.source})
 
 
 def _make(record: RestartRecord, transition: Transition, made: Made) -> RestartRecord:
@@ -104,12 +111,12 @@ def _make(record: RestartRecord, transition: Transition, made: Made) -> RestartR
     superseded = record.superseded
     artifacts = dict(record.artifacts)
     if unit.artifact is not None:
-        because = "; ".join(transition.because) or f"{transition.op}d"
+        because = "; ".join(transition.because) or "made anew"
         superseded = (*superseded, Superseded(id=unit.artifact, artifact=artifacts.pop(unit.artifact), because=because))
     artifacts[made.artifact_id] = artifact
     rule = with_unit(record, transition.subject, artifact=made.artifact_id, state="present", begun=None)
     # What the last worker meant to do next was said before this was there.
-    return updated(record, artifacts=artifacts, superseded=superseded, next_step=None, **rule)
+    return updated(record, widened=True, artifacts=artifacts, superseded=superseded, next_step=None, **rule)
 
 
 def _check_inputs(record: RestartRecord, transition: Transition, unit: Unit, artifact: Artifact) -> None:
@@ -161,7 +168,8 @@ def _validate(record: RestartRecord, transition: Transition, verified: Verified)
     checked = artifact.model_copy(update={"verification": check, "earlier_checks": earlier})
     artifacts = {**record.artifacts, unit.artifact: checked}
     state = "verified" if check.state == "passed" else "present"
-    return updated(record, artifacts=artifacts, next_step=None, **with_unit(record, transition.subject, state=state))
+    rule = with_unit(record, transition.subject, state=state)
+    return updated(record, widened=True, artifacts=artifacts, next_step=None, **rule)
 
 
 def _complete(record: RestartRecord, transition: Transition, found: Assessment) -> RestartRecord:
@@ -171,4 +179,4 @@ def _complete(record: RestartRecord, transition: Transition, found: Assessment) 
     if not found.complete or found.missing or kept != set(record.completion_rule.units):
         missing = ", ".join(f"{entry.what} {entry.id}: {entry.reason}" for entry in found.missing)
         raise TransitionError(transition.key, f"missing: {missing or 'the verdict on every unit'}")
-    return updated(record, status="done")
+    return updated(record, widened=True, status="done")

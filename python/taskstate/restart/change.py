@@ -70,13 +70,15 @@ def _new_objective(record: RestartRecord, declared: NewObjective) -> RestartReco
     version = record.objective.version + 1
     objective = Objective(version=version, text=declared.text, scope=declared.scope, since=declared.at)
     history = (*record.objective_history, record.objective)
-    return updated(record, objective=objective, objective_history=history, **_reopened(record))
+    fields = {"objective": objective, "objective_history": history, "next_step": None, **_reopened(record)}
+    return updated(record, widened=True, **fields)
 
 
 def _new_criteria(record: RestartRecord, declared: NewCriteria) -> RestartRecord:
     criteria = Criteria(version=record.criteria.version + 1, items=declared.items, since=declared.at)
     history = (*record.criteria_history, record.criteria)
-    return updated(record, criteria=criteria, criteria_history=history, **_reopened(record))
+    fields = {"criteria": criteria, "criteria_history": history, "next_step": None, **_reopened(record)}
+    return updated(record, widened=True, **fields)
 
 
 def _new_units(record: RestartRecord, declared: NewUnits) -> RestartRecord:
@@ -95,6 +97,8 @@ def _new_units(record: RestartRecord, declared: NewUnits) -> RestartRecord:
     sources = {**record.sources, **declared.sources}
     return updated(
         record,
+        widened=True,
+        next_step=None,
         sources=sources,
         artifacts=artifacts,
         superseded=superseded,
@@ -133,18 +137,19 @@ def _begin_effect(record: RestartRecord, declared: BeginEffect) -> RestartRecord
     if record.status != "open":
         raise TransitionError(key, f"the task is {record.status}")
     if not any(each.kind == effect.kind and each.target in (None, effect.target) for each in record.authorized):
-        raise TransitionError(key, f"writes of kind {effect.kind} aren't authorized")
+        raise TransitionError(key, f"writes of kind {effect.kind} aren't authorized; see `authorized` and Authorize")
     if effect.state != "pending":
         raise TransitionError(key, "an effect begins as pending")
     if declared.effect_id in record.pending_effects:
-        raise TransitionError(key, "the effect is recorded already")
+        state = record.pending_effects[declared.effect_id].state
+        raise TransitionError(key, f"the effect is recorded already, as {state}; a new attempt has an id of its own")
     for other_id, other in record.pending_effects.items():
         if other.idempotency_key == effect.idempotency_key and other.state != "not_applied":
             raise TransitionError(key, f"effect {other_id} has this idempotency key, and is {other.state}")
         asked = (other.kind, other.target, other.request_hash) == (effect.kind, effect.target, effect.request_hash)
         if asked and other.state in ("pending", "unknown"):
             raise TransitionError(key, f"effect {other_id} asked for the same, and isn't reconciled")
-    return updated(record, pending_effects={**record.pending_effects, declared.effect_id: effect})
+    return updated(record, widened=True, pending_effects={**record.pending_effects, declared.effect_id: effect})
 
 
 def _lose_effect(record: RestartRecord, declared: LoseEffect) -> RestartRecord:
@@ -155,7 +160,7 @@ def _lose_effect(record: RestartRecord, declared: LoseEffect) -> RestartRecord:
     if effect.state in ("applied", "not_applied"):
         raise TransitionError(key, "the effect is settled by evidence")
     lost = Effect(**{**dict(effect), "state": "unknown"})
-    return updated(record, pending_effects={**record.pending_effects, declared.effect_id: lost})
+    return updated(record, widened=True, pending_effects={**record.pending_effects, declared.effect_id: lost})
 
 
 def _begin_unit(record: RestartRecord, declared: BeginUnit) -> RestartRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -59,7 +60,7 @@ def run_command(
     try:
         status = _wait(process, output, time.monotonic() + timeout, stop)
         output.rest()
-        return Ran(status, bytes(output.kept), output.written)
+        return Ran(status, output.text(), output.written)
     finally:
         _end(process)
         process.wait()
@@ -72,6 +73,7 @@ class _Tail:
     def __init__(self, handle: int, keep: int) -> None:
         self.kept = bytearray()
         self.written = 0
+        self._cut = False
         self._handle = handle
         self._keep = keep
         os.set_blocking(handle, False)
@@ -100,10 +102,17 @@ class _Tail:
         self.written += len(data)
         self.kept += data
         if len(self.kept) > self._keep:
-            # From the start of a line: the end of a cut word may be that of a secret, which nobody would know again.
-            whole = self.kept.find(b"\n", len(self.kept) - self._keep)
-            del self.kept[: whole + 1 if whole >= 0 else -self._keep]
+            del self.kept[: -self._keep]
+            self._cut = True
         return True
+
+    def text(self) -> bytes:
+        """What was kept, from where a word begins: the end of a cut one may be that of a secret, unknown by itself."""
+        kept = bytes(self.kept)
+        if not self._cut:
+            return kept
+        word = re.search(rb"\s", kept)
+        return kept[word.end() :] if word is not None else b""
 
     def rest(self) -> None:
         """Take what is left. Somebody may go on writing, so only as much as a pipe may hold."""

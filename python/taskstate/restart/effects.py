@@ -43,7 +43,7 @@ def effect(
     `record` is the saved record. The effect is stored as pending before the body runs. When the body is left, the
     effect is stored as what it was told to be; without a word of that, and after an exception or a cancellation, as
     `unknown`, and the error goes on. A process that dies in between leaves it pending. Both need a reconciliation:
-    an effect is never tried twice.
+    until then nothing is tried again under this id or key.
 
     Entering raises TransitionError where the write isn't authorized, or may have been tried already under this id or
     with this idempotency key, and ConflictError where the stored record isn't `record`; the body doesn't run then.

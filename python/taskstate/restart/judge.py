@@ -75,7 +75,7 @@ class Judge:
     def _fresh_inputs(self, unit: Unit, artifact: Artifact | None) -> tuple[str, ...]:
         """The units below a partial one that are there and not in its artifact, while others aren't there."""
         there = [below for below in unit.units if self.judged[below].verdict in ("keep", "validate", "recheck")]
-        if not unit.partial or len(there) == len(unit.units):
+        if not unit.partial or len(there) == len(unit.units) or any(map(self._is_gone, unit.sources)):
             return ()
         taken_in = {} if artifact is None else artifact.made_from.artifacts
         return tuple(below for below in there if taken_in.get(below) != self._hash_of(below))

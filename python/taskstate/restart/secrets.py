@@ -19,7 +19,6 @@ __all__ = [
     "SecretError",
     "find_secrets",
     "guard",
-    "masked",
     "redact_secrets",
     "redact_text",
 ]
@@ -76,12 +75,6 @@ def redact_text(text: str, detectors: Iterable[Detector] = DETECTORS) -> str:
             break
         text = shorter
     return text
-
-
-def masked(value: Any) -> str:
-    """The representation of a value for a log or a debugger, with a mark in the place of every secret."""
-    shown = repr(redact_secrets(value)) if isinstance(value, dict | list | tuple) else repr(value)
-    return redact_text(shown[:_LONGEST_REPR]) + ("..." if len(shown) > _LONGEST_REPR else "")
 
 
 def _redacted_once(text: str, detectors: tuple[Detector, ...]) -> str:

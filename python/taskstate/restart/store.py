@@ -110,9 +110,9 @@ class RecordStore:
     async def resume(self, task_id: str, *, at: int | None = None) -> RestartRecord:
         """Take a task over: the saved record, of the next generation, and open if it was paused.
 
-        Work that an older generation began counts as nobody's, and its saves are refused from now on. Of several who
-        resume from one state, one gets the task and the others ConflictError. `at` is the `state_version` that the
-        caller saw: where the task moved on since, that is a conflict too. TransitionError for an abandoned task.
+        Work that an older generation began counts as nobody's, and its saves are refused from now on: who takes a
+        task over last has it. `at` is the `state_version` that the caller saw: ConflictError where the task moved on
+        since, or moves on meanwhile. TransitionError for an abandoned task.
         """
         async with self._turn(task_id):
             stored = await self._stored(task_id)
