@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,27 +22,16 @@ from taskstate.restart.store import RecordStore
 from taskstate.restart.transitions import SettledEffect
 from taskstate.storage import MemoryStorage
 
-from .stores import ALL, Wrapped, keeps_earlier_version, mail, open_storage, task
+from .stores import Wrapped, keeps_earlier_version, mail, task
 
 APPLIED = SettledEffect(state="applied", evidence="receipt:1")
 NOT_APPLIED = SettledEffect(state="not_applied", evidence="answer:1")
 
 
-@pytest.fixture(params=ALL)
-def storage(request: pytest.FixtureRequest) -> str:
-    """The name of each storage with compare-and-set."""
-    return str(request.param)
-
-
 @pytest.fixture
-def run(storage: str, tmp_path: Path) -> Callable[[Callable[..., Any]], Any]:
-    """Runs a scenario with a store on that storage."""
-
-    async def scenario_on(scenario: Callable[..., Any]) -> Any:
-        async with open_storage(storage, tmp_path) as opened:
-            return await scenario(RecordStore(opened, clock=lambda: 5))
-
-    return lambda scenario: asyncio.run(scenario_on(scenario))
+def run(run: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Runs a scenario with a store on each storage."""
+    return lambda scenario: run(lambda opened: scenario(RecordStore(opened, clock=lambda: 5)))
 
 
 def state(record: RestartRecord, effect_id: str = "e") -> tuple[str, str | None]:

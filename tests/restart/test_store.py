@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,27 +24,10 @@ from taskstate.restart.store import RecordStore
 from taskstate.restart.transitions import BeginEffect, BeginUnit, SetStatus
 from taskstate.storage import MemoryStorage, ScopedStorage
 
-from .stores import ALL, DISKS, Wrapped, keeps_earlier_version, noted, open_storage, sha, started, task, until_saved
+from .stores import DISKS, Wrapped, keeps_earlier_version, noted, open_storage, sha, started, task, until_saved
 from .support import effect_part, review
 
 IDS = ["../x", "/abs", "a/b", "a", "A", "a%2Fb", "%", ".", "..", "...", "a.", "a/", "b" * 200, "é" * 200, "records/a"]
-
-
-@pytest.fixture(params=ALL)
-def storage(request: pytest.FixtureRequest) -> str:
-    """The name of each storage with compare-and-set."""
-    return str(request.param)
-
-
-@pytest.fixture
-def run(storage: str, tmp_path: Path) -> Callable[[Callable[..., Any]], Any]:
-    """Runs a scenario on that storage."""
-
-    async def scenario_on(scenario: Callable[..., Any]) -> Any:
-        async with open_storage(storage, tmp_path) as opened:
-            return await scenario(opened)
-
-    return lambda scenario: asyncio.run(scenario_on(scenario))
 
 
 def test_a_record_is_loaded_as_it_was_created_and_saved(run: Any) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,24 +12,7 @@ from taskstate.restart.secrets import SecretError
 from taskstate.restart.store import Facts, RecordStore
 from taskstate.storage import MemoryStorage
 
-from .stores import ALL, Wrapped, keeps_earlier_version, noted, open_storage, task
-
-
-@pytest.fixture(params=ALL)
-def storage(request: pytest.FixtureRequest) -> str:
-    """The name of each storage with compare-and-set."""
-    return str(request.param)
-
-
-@pytest.fixture
-def run(storage: str, tmp_path: Path) -> Callable[[Callable[..., Any]], Any]:
-    """Runs a scenario on that storage."""
-
-    async def scenario_on(scenario: Callable[..., Any]) -> Any:
-        async with open_storage(storage, tmp_path) as opened:
-            return await scenario(opened)
-
-    return lambda scenario: asyncio.run(scenario_on(scenario))
+from .stores import Wrapped, keeps_earlier_version, noted, task
 
 
 async def saved_times(store: RecordStore, times: int, task_id: str = "t") -> None:

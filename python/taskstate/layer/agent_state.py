@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from .. import core
-from ..errors import AgentStateError, ConfigurationError
+from ..errors import AgentStateError
 from ..record import AgentState, create_agent_state, restore_agent_state
 from ..record.merging import merge
 from ..record.operations import OPERATIONS
 from ..record.render import render
 from ..storage import STATE, ScopedStorage
-from ..types import JSON, STATUSES, Message, Scope, Slot
+from ..types import JSON, STATUSES, Scope, Slot
 from .agent_functions import AGENT_STATE_FUNCTIONS
-from .context import BudgetOption, ContextLayer, InitErrorOption
+from .block import BlockLayer
+from .context import BudgetOption, InitErrorOption
 
 
 def agent_state_layer(
@@ -59,7 +60,7 @@ def agent_state_layer(
     )
 
 
-class AgentStateLayer(ContextLayer):
+class AgentStateLayer(BlockLayer):
     """See `agent_state_layer`. Every hook but `init` is a plain function of its arguments."""
 
     pure: ClassVar[bool] = True
@@ -68,15 +69,6 @@ class AgentStateLayer(ContextLayer):
     )
     fixed_values: ClassVar[frozenset[str]] = frozenset({*STATUSES, *OPERATIONS})
     functions = AGENT_STATE_FUNCTIONS
-
-    def __init__(self, id: str, *, count_tokens: core.CountTokens | None, role: str, **options: Any) -> None:
-        super().__init__(id, **options)
-        if not isinstance(role, str) or not role:
-            raise ConfigurationError(f"layer {id}: role is a str of at least one character")
-        if count_tokens is not None and not callable(count_tokens):
-            raise ConfigurationError(f"layer {id}: count_tokens can't be called")
-        self.count_tokens = count_tokens
-        self.role = role
 
     def view(self, state: JSON) -> AgentState:
         """An AgentState of its own."""
@@ -100,9 +92,7 @@ class AgentStateLayer(ContextLayer):
         record = _state_of(state)
         if not len(record) and not record.list_decisions() and record.objective is None:
             return None
-        text, tokens = render(record, budget, self.count_tokens)
-        message: Message = {"role": self.role, "content": text}
-        return {"items": [message], "token_count": tokens}
+        return self._shown(*render(record, budget, self.count_tokens))
 
     def on_spawn(self, *, parent_state: JSON, **_: Any) -> dict[str, JSON]:
         """A deep copy for the child."""

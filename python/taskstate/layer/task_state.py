@@ -10,8 +10,9 @@ from .. import core
 from ..clock import Clock, system_clock
 from ..errors import ConfigurationError
 from ..storage import STATE, ScopedStorage
-from ..types import JSON, MERGE_MODES, MergeMode, Message, Scope, Slot
-from .context import BudgetOption, ContextLayer, ExecutionContext, InitErrorOption, check_outcome
+from ..types import JSON, MERGE_MODES, MergeMode, Scope, Slot
+from .block import BlockLayer
+from .context import BudgetOption, ExecutionContext, InitErrorOption, check_outcome
 from .task_functions import TASK_STATE_FUNCTIONS
 
 
@@ -60,7 +61,7 @@ def task_state(
     )
 
 
-class TaskStateLayer(ContextLayer):
+class TaskStateLayer(BlockLayer):
     """See `task_state`. Every hook but `init` is a plain function of its arguments and the clock."""
 
     pure: ClassVar[bool] = True
@@ -79,16 +80,10 @@ class TaskStateLayer(ContextLayer):
         clock: Clock,
         **options: Any,
     ) -> None:
-        super().__init__(id, **options)
+        super().__init__(id, count_tokens=count_tokens, role=role, **options)
         if merge_data not in MERGE_MODES:
             raise ConfigurationError(f"layer {id}: merge_data {merge_data!r} is none of {', '.join(MERGE_MODES)}")
-        if not isinstance(role, str) or not role:
-            raise ConfigurationError(f"layer {id}: role is a str of at least one character")
-        if count_tokens is not None and not callable(count_tokens):
-            raise ConfigurationError(f"layer {id}: count_tokens can't be called")
         self.merge_data = merge_data
-        self.count_tokens = count_tokens
-        self.role = role
         self.clock = clock
 
     def check(self, state: JSON, name: str = "") -> None:
@@ -108,9 +103,7 @@ class TaskStateLayer(ContextLayer):
         """One message with the block, trimmed to `budget` tokens; None where there is no state."""
         if state is None:
             return None
-        text, tokens = core.render(state, budget, self.count_tokens)
-        message: Message = {"role": self.role, "content": text}
-        return {"items": [message], "token_count": tokens}
+        return self._shown(*core.render(state, budget, self.count_tokens))
 
     def store(self, *, state: JSON, ctx: ExecutionContext, **_: Any) -> dict[str, JSON]:
         """Append a checkpoint with the time and the depth of the execution."""

@@ -23,7 +23,7 @@ def allowed(record: RestartRecord) -> tuple[str, ...]:
             keys += [f"make:{unit_id}", f"attach:{unit_id}"]
         else:
             keys += [f"validate:{unit_id}", f"recheck:{unit_id}", f"remake:{unit_id}"]
-    unsettled = any(effect.state in ("pending", "unknown") for effect in record.pending_effects.values())
+    unsettled = any(not effect.settled for effect in record.pending_effects.values())
     if units and not unsettled and all(unit.state == "verified" for unit in units.values()):
         keys.append(f"complete:{record.task_id}")
     return tuple(keys)

@@ -84,7 +84,7 @@ def _expect(transition: Transition, evidence: Any, kind: type[_Evidence]) -> _Ev
 
 def _reconcile(record: RestartRecord, transition: Transition, settled: SettledEffect) -> RestartRecord:
     effect = record.pending_effects[transition.subject]
-    if effect.state not in ("pending", "unknown"):
+    if effect.settled:
         if effect.state != settled.state:
             raise ContradictionError(transition.key, f"recorded as {effect.state}, now said to be {settled.state}")
         return record

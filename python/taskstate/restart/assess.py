@@ -119,7 +119,7 @@ def _effect(effect_id: str, effect: Effect, observed: Observed) -> Item:
         () if seen is None else (f"observed: {seen.state}" + (f", evidence:{seen.evidence}" if seen.evidence else ""),)
     )
     verdict: Verdict = "settled"
-    if effect.state in ("pending", "unknown"):
+    if not effect.settled:
         verdict = "reconcile"
     elif seen is not None and seen.state not in (effect.state, "unknown"):
         verdict = "reconcile"

@@ -147,7 +147,7 @@ def _begin_effect(record: RestartRecord, declared: BeginEffect) -> RestartRecord
         if other.idempotency_key == effect.idempotency_key and other.state != "not_applied":
             raise TransitionError(key, f"effect {other_id} has this idempotency key, and is {other.state}")
         asked = (other.kind, other.target, other.request_hash) == (effect.kind, effect.target, effect.request_hash)
-        if asked and other.state in ("pending", "unknown"):
+        if asked and not other.settled:
             raise TransitionError(key, f"effect {other_id} asked for the same, and isn't reconciled")
     return updated(record, widened=True, pending_effects={**record.pending_effects, declared.effect_id: effect})
 
@@ -157,7 +157,7 @@ def _lose_effect(record: RestartRecord, declared: LoseEffect) -> RestartRecord:
     effect = record.pending_effects.get(declared.effect_id)
     if effect is None:
         raise TransitionError(key, "no such effect")
-    if effect.state in ("applied", "not_applied"):
+    if effect.settled:
         raise TransitionError(key, "the effect is settled by evidence")
     lost = Effect(**{**dict(effect), "state": "unknown"})
     return updated(record, widened=True, pending_effects={**record.pending_effects, declared.effect_id: lost})

@@ -12,6 +12,7 @@ from .parts import Artifact, Effect
 from .plan import plan
 from .record import RestartRecord
 from .secrets import Mode, guard
+from .transitions import Transition
 
 _BY_NEED = {"validate": 0, "recheck": 0, "redo": 1, "stale": 1, "pending": 2, "keep": 3}
 _GROUPS = {"keep": "verified", "validate": "to_check", "recheck": "to_check", "redo": "to_redo", "stale": "to_redo"}
@@ -66,7 +67,8 @@ class _Packet:
             "effects": self._effects(),
             "sources": [self._source(item) for item in self._first("sources", self._items["source"])],
         }
-        due = [transition.key for transition in plan(assessment).transitions]
+        transitions = plan(assessment).transitions
+        due = [transition.key for transition in transitions]
         data = {
             "schemaVersion": 1,
             "kind": KIND,
@@ -101,7 +103,7 @@ class _Packet:
                 {"label": "hypothesis, no evidence", **_plain(entry)}
                 for entry in self._newest("hypotheses", record.hypotheses)
             ],
-            "next_step": _next_step(record, assessment),
+            "next_step": _next_step(record, assessment, transitions),
             "due": self._first("due", due),
         }
         return {**data, "coverage": {"verified_units": self._verified(), **self._coverage}}
@@ -181,9 +183,8 @@ def _counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}" if number else ""
 
 
-def _next_step(record: RestartRecord, assessment: Assessment) -> dict[str, Any] | None:
+def _next_step(record: RestartRecord, assessment: Assessment, due: Sequence[Transition]) -> dict[str, Any] | None:
     """The one step to take next: a reconciliation, else what the last worker left, else the first that is planned."""
-    due = plan(assessment).transitions
     if not due:
         return None
     first = due[0]

@@ -191,9 +191,14 @@ class Effect(Part):
     since: Millis | None = None
     evidence: Text | None = None
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is known what became of it."""
+        return self.state in ("applied", "not_applied")
+
     @model_validator(mode="after")
     def _check(self) -> Effect:
-        if (self.state in ("applied", "not_applied")) != (self.evidence is not None):
+        if self.settled != (self.evidence is not None):
             raise ValueError("an effect is settled by evidence, and by nothing else")
         return self
 

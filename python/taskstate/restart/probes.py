@@ -237,7 +237,7 @@ class CallableProbe:
         asked += [
             ask("effect", effect_id, self._effects[effect.kind], (effect_id, effect), (SeenEffect,), effects)
             for effect_id, effect in record.pending_effects.items()
-            if effect.kind in self._effects and (self._settled or effect.state in ("pending", "unknown"))
+            if effect.kind in self._effects and (self._settled or not effect.settled)
         ]
         await asyncio.gather(*asked)
         return SeenOutside(_in_order(sources, record.sources), _in_order(effects, record.pending_effects))

@@ -171,7 +171,7 @@ class RestartRecord(Part):
         covered = {criterion for artifact in artifacts for criterion in artifact.covers}
         if rule.covering and not covered >= set(self.criteria.items):
             raise ValueError("status: done, but a criterion isn't covered")
-        if any(effect.state in ("pending", "unknown") for effect in self.pending_effects.values()):
+        if any(not effect.settled for effect in self.pending_effects.values()):
             raise ValueError("status: done, but an effect isn't settled")
 
 
