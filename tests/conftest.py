@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["plugins.no_silent_skip"]
+pytest_plugins = ["plugins.no_silent_skip", "postgres.fixtures"]

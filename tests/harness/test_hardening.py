@@ -236,7 +236,7 @@ def test_a_hook_that_gives_no_state_where_one_is_due_is_reported(result: Any) ->
         {"layers": [task_state]},
         {"layers": [task_state(budget="lots")]},  # type: ignore[arg-type]
     ],
-    ids=repr,
+    ids="-".join,
 )
 def test_bad_options_are_refused_where_they_are_given(options: Any) -> None:
     with pytest.raises(ConfigurationError):

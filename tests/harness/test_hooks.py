@@ -184,7 +184,7 @@ def test_a_limit_of_zero_is_none() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("given", [7, "text", ["state"], object()], ids=repr)
+@pytest.mark.parametrize("given", [7, "text", ["state"], object()], ids=["int", "str", "list", "object"])
 @pytest.mark.parametrize("hook", ["init", "on_spawn", "on_return"])
 def test_a_hook_that_gives_something_else_than_a_dict_is_reported(hook: str, given: Any) -> None:
     async def scenario() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from taskstate.storage import FileStorage, MemoryStorage, SQLiteStorage
+from postgres.fixtures import Place
+from taskstate.storage import FileStorage, MemoryStorage, PostgresStorage, SQLiteStorage
 from taskstate.testing import GetManyConformance, PersistenceConformance, StorageConformance, VersionsConformance
 
 
@@ -26,3 +27,12 @@ class TestFileStorage(StorageConformance, GetManyConformance, VersionsConformanc
 class TestSQLiteStorage(StorageConformance, GetManyConformance, VersionsConformance, PersistenceConformance):
     def make_storage(self, tmp_path: Path) -> SQLiteStorage:
         return SQLiteStorage(tmp_path / "agent.db")
+
+
+class TestPostgresStorage(StorageConformance, GetManyConformance, VersionsConformance, PersistenceConformance):
+    @pytest.fixture(autouse=True)
+    def keep_place(self, place: Place) -> None:
+        self.place = place
+
+    def make_storage(self, tmp_path: Path) -> PostgresStorage:
+        return PostgresStorage(self.place.conninfo, schema=self.place.schema)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from postgres import servers
 from taskstate.errors import CorruptRecordError
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -28,6 +29,7 @@ def test_a_writer_killed_at_any_line_leaves_the_old_or_the_new_value(
     assert found["new"] > 5
 
 
+@pytest.mark.parametrize("storage", ["file", "sqlite", *servers()], indirect=True)
 def test_a_writer_killed_at_any_moment_has_lost_nothing_that_it_reported(
     start: Start, open_storage: Callable[..., Any]
 ) -> None:

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from postgres import servers
 from taskstate.errors import StorageError
+
+pytestmark = pytest.mark.parametrize("storage", ["file", "sqlite", *servers()], indirect=True)
 
 
 def test_processes_that_write_at_once_from_the_first_open_on_lose_nothing(

@@ -1,8 +1,9 @@
-"""Where state is kept: the adapter protocol, three adapters, and views on any adapter.
+"""Where state is kept: the adapter protocol, four adapters, and views on any adapter.
 
 `MemoryStorage` forgets with the process, `FileStorage` keeps a folder of JSON files, `SQLiteStorage` one
-database file for any number of processes. Outside adapters can use `encode` and `decode` to hold values to
-the same rules, and `taskstate.testing` to prove that they behave alike.
+database file for any number of processes, `PostgresStorage` a table on a server.
+Outside adapters can use `encode` and `decode` to hold values to the same rules, and `taskstate.testing` to prove
+that they behave alike.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .keys import (
     state_key,
 )
 from .memory import MemoryStorage
+from .postgres import PostgresStorage
 from .protocol import StorageAdapter, SupportsGetMany, SupportsVersions
 from .scoped import ScopedStorage
 from .sqlite import SQLiteStorage
@@ -35,6 +37,7 @@ __all__ = [
     "STATE",
     "FileStorage",
     "MemoryStorage",
+    "PostgresStorage",
     "SQLiteStorage",
     "ScopedKey",
     "ScopedStorage",

@@ -22,7 +22,7 @@ from opening import open_storage
 import taskstate.storage
 
 ROOM = Path(taskstate.storage.__file__).parent
-SOURCES = {str(ROOM / name) for name in ("database.py", "disk.py", "folder.py", "lock.py")}
+SOURCES = {str(ROOM / name) for name in ("database.py", "disk.py", "folder.py", "lock.py", "sqlite_file.py")}
 NEW = {"text": "new" * 5000}
 
 

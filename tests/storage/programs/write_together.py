@@ -12,10 +12,10 @@ import sys
 from opening import open_storage
 
 from taskstate.errors import ConflictError
-from taskstate.storage import FileStorage, SQLiteStorage
+from taskstate.storage import FileStorage, PostgresStorage, SQLiteStorage
 
 
-async def write(storage: FileStorage | SQLiteStorage, name: str) -> None:
+async def write(storage: FileStorage | SQLiteStorage | PostgresStorage, name: str) -> None:
     """One task's work."""
     await storage.set(f"own/{name}", {"name": name})
     while True:
