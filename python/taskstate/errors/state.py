@@ -1,9 +1,4 @@
-"""Every exception that taskstate raises, under one base class.
-
-Both twins of the core raise these classes with the same arguments, so an error
-reads the same whichever twin met it. No message holds state content: a path and
-the name of a type are enough to find the place.
-"""
+"""The base of all errors, and those of state, records and storage."""
 
 from __future__ import annotations
 

@@ -1,0 +1,420 @@
+"""Durable tasks: the way in for applications."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import aclosing
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from ..errors import ConfigurationError, LifecycleError, NotFoundError, TaskTimeoutError, TaskUnsuccessfulError
+from ..ids import random_id
+from . import context
+from .context import new_task
+from .definition import Definition, check_name
+from .ends import Ends
+from .handle import TaskHandle
+from .inbox import Bell, Inbox
+from .keeper import Keeper
+from .payload import text_of
+from .plain import EventInfo, TaskInfo, WaitInfo, task_info, wait_info
+from .protocol import TaskStore
+from .records import ENDED, Filter, State, TaskRow, Topic
+from .stores import open_store
+from .telemetry import Spans
+from .tools import TaskTools
+from .worker import Stopped, Worker
+
+O = TypeVar("O")  # noqa: E741 - output
+
+_MAX_SIGNAL = 1_000_000
+_GRACE_S = 10.0
+
+
+class DurableTasks:
+    """Tasks that outlive the process that started them.
+
+    `types` are the definitions that this process knows; `store` is a TaskStore, the path of a SQLite file, a URL
+    `postgresql://...`, or `memory:`. As an async context manager it brings the store's tables up to date and, unless
+    `worker=False`, runs a worker in this process with `concurrency` tasks at once. `poll_s` is how often it looks even
+    if nothing was heard. On leaving, what still runs has `grace_s` to end; then it is given back.
+    Belongs to the event loop in which it was entered.
+    """
+
+    def __init__(
+        self,
+        *,
+        types: Sequence[Definition[Any, Any]],
+        store: TaskStore | str | os.PathLike[str],
+        worker: bool = True,
+        concurrency: int = 10,
+        poll_s: float = 1.0,
+        grace_s: float = _GRACE_S,
+        name: str | None = None,
+        migrate: bool = True,
+    ) -> None:
+        self._types = _by_name(types)
+        if type(concurrency) is not int or concurrency < 1:
+            raise ConfigurationError("concurrency must be a whole number of at least 1")
+        if not 0 < poll_s <= 3600:
+            raise ConfigurationError("poll_s must be a number of seconds above 0, up to 3600")
+        self.store: TaskStore = store if isinstance(store, TaskStore) else open_store(store)
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}-{random_id()[:6]}"
+        self._poll = poll_s
+        self._grace = grace_s
+        self._migrate = migrate
+        self._spans = Spans()
+        self._concurrency = concurrency
+        self._works = worker
+        self._worker: Worker | None = None
+        self._keeper: Keeper | None = None
+        self._ends = Ends(self.store, poll_s)
+        self._bell = Bell()
+        self._unsubscribe: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._loop is not None:
+            raise LifecycleError("these durable tasks are open already")
+        self._loop = asyncio.get_running_loop()
+        try:
+            await self.store.open(verify_only=not self._migrate)
+            self._unsubscribe = self.store.subscribe(self._heard)
+            if self._works:
+                self._start_worker()
+        except BaseException:
+            self._loop = None
+            await self.store.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self, grace_s: float | None = None) -> Stopped:
+        """Stop the worker and let go of the store; what became of the tasks that it held. Idempotent."""
+        stopped = Stopped()
+        if self._loop is None:
+            return stopped
+        try:
+            if self._worker is not None:
+                stopped = await self._worker.stop(self._grace if grace_s is None else grace_s)
+        finally:
+            if self._keeper is not None:
+                await self._keeper.stop()
+            await self._ends.stop()
+            self._unsubscribe()
+            self._worker = self._keeper = self._loop = None
+            await self.store.close()
+        return stopped
+
+    def _start_worker(self) -> None:
+        types = list(self._types.values())
+        options = {"concurrency": self._concurrency, "poll_s": self._poll}
+        self._worker = Worker(self.name, self.store, types, self.definition, **options)  # type: ignore[arg-type]
+        self._keeper = Keeper(self.store, self._poll)
+        self._worker.start()
+        self._keeper.start()
+
+    def _heard(self, topics: AbstractSet[Topic]) -> None:
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._hear, set(topics))
+
+    def _hear(self, topics: AbstractSet[Topic]) -> None:
+        for part in (self._worker, self._keeper, self._ends, self._bell):
+            if part is not None:
+                part.hear(topics)
+
+    def definition(self, of: Definition[Any, Any] | str) -> Definition[Any, Any]:
+        """The definition of this name; ConfigurationError if it isn't one of `types`."""
+        name = of if isinstance(of, str) else of.name
+        found = self._types.get(name)
+        if found is None or (isinstance(of, Definition) and found is not of):
+            raise ConfigurationError(f"{name[:100]!r} is not one of the types of these durable tasks")
+        return found
+
+    # Requests
+
+    async def run(
+        self,
+        definition: Definition[Any, O] | str,
+        input: Any,
+        *,
+        owner: str = "",
+        conversation: str | None = None,
+        generation: int = 0,
+        single_flight: str | None = None,
+        task_id: str | None = None,
+        priority: int = 0,
+        timeout: float | None = None,
+    ) -> O:
+        """Run a task in the foreground: its result, once it has ended.
+
+        Raises what `result` raises. Cancelling this call, or its `timeout`, doesn't cancel the task. Within a task
+        this is the context's `run`: the task is suspended meanwhile, and bound as its parent is.
+        """
+        inside = context.current.get()
+        if inside is not None:
+            return await inside.run(definition, input)
+        found = self.definition(definition)
+        binding = _binding(owner, conversation, generation, single_flight, priority, 0.0)
+        traceparent = self._spans.carrier()
+        new = new_task(found, input, "foreground", id=_given_id(task_id), traceparent=traceparent, **binding)
+        (placed,) = await self._open().enqueue([new])
+        result: O = await self.result(placed.id, timeout=timeout)
+        return result
+
+    async def start(
+        self,
+        definition: Definition[Any, O] | str,
+        input: Any,
+        *,
+        owner: str = "",
+        conversation: str | None = None,
+        generation: int = 0,
+        single_flight: str | None = None,
+        task_id: str | None = None,
+        priority: int = 0,
+        delay_s: float = 0.0,
+    ) -> TaskHandle[O]:
+        """Start a task in the background; it is stored when this returns.
+
+        Its events go to the inbox of the conversation. `single_flight`: a live task of the same owner, name and key is
+        shared (`created` is False); with another input SingleFlightError. `task_id`: a second start with the same id,
+        name, owner and input gives the first task. Raises PayloadError, StaleGenerationError, NotFoundError (another
+        owner's conversation) or TaskExistsError; nothing is stored then.
+        """
+        options = {"owner": owner, "conversation": conversation, "generation": generation, "priority": priority}
+        ids = None if task_id is None else [task_id]
+        (handle,) = await self.start_many(
+            definition,
+            [input],
+            single_flight=single_flight,
+            task_ids=ids,
+            delay_s=delay_s,
+            **options,  # type: ignore[arg-type]
+        )
+        return handle
+
+    async def start_many(
+        self,
+        definition: Definition[Any, O] | str,
+        inputs: Iterable[Any],
+        *,
+        owner: str = "",
+        conversation: str | None = None,
+        generation: int = 0,
+        single_flight: str | None = None,
+        task_ids: Sequence[str] | None = None,
+        priority: int = 0,
+        delay_s: float = 0.0,
+    ) -> list[TaskHandle[O]]:
+        """Start a task for each input, all or none; see `start`."""
+        found = self.definition(definition)
+        binding = _binding(owner, conversation, generation, single_flight, priority, delay_s)
+        values = list(inputs)
+        ids = [None] * len(values) if task_ids is None else [_given_id(id) for id in task_ids]
+        if len(ids) != len(values):
+            raise ConfigurationError("task_ids must be as many as the inputs")
+        traceparent = self._spans.carrier()
+        new = [
+            new_task(
+                found, value, "background", id=id, notify=conversation is not None, traceparent=traceparent, **binding
+            )
+            for id, value in zip(ids, values, strict=True)
+        ]
+        placed = await self._open().enqueue(new) if new else []
+        return [TaskHandle(self, one.id, created=one.created) for one in placed]
+
+    async def signal(
+        self,
+        task_id: str,
+        name: str,
+        payload: Any = None,
+        *,
+        wait_id: str | None = None,
+        owner: str | None = None,
+        signal_id: str | None = None,
+    ) -> str | None:
+        """Answer a wait of a task; the id of the wait that this ended, None if it is kept until one is opened.
+
+        `wait_id` says which, if several are open (SignalError lists them otherwise); see `waits`. The same `signal_id`
+        again changes nothing. Raises NotFoundError, and TaskEndedError if the task has ended.
+        """
+        text = text_of(payload, "input", "signal", _MAX_SIGNAL)
+        id = random_id() if signal_id is None else check_name("signal_id", signal_id)
+        return await self._open().signal(
+            task_id, check_name("signal", name), text, signal_id=id, wait_id=wait_id, owner=owner
+        )
+
+    async def cancel(self, task_id: str, *, owner: str | None = None) -> dict[str, list[str]]:
+        """Cancel a task and all below it: the ids that `ended` at once, and those that were `asked` to stop.
+
+        A running function sees `ctx.cancelled`, and is cancelled after its grace period. NotFoundError.
+        """
+        row = await self._row(task_id, owner)
+        known = self._types.get(row.name)
+        grace = _GRACE_S if known is None else known.limits.cancel_grace_s
+        # The worker ends the function after the grace period, and then has a moment to record that.
+        done = await self._open().cancel(task_id, owner=owner, grace_ms=round((grace + 5) * 1000))
+        return {"ended": list(done.ended), "asked": list(done.asked)}
+
+    async def retry(self, task_id: str, *, owner: str | None = None) -> list[str]:
+        """Make a task that failed or was cancelled ready again, with what is below it; the ids of what was.
+
+        Steps that were completed are not repeated. Raises NotFoundError, TaskEndedError, StaleGenerationError.
+        """
+        return await self._open().retry(task_id, owner=owner)
+
+    async def advance_generation(self, conversation: str, generation: int, *, owner: str = "") -> list[str]:
+        """The conversation has gone on: what older generations started is superseded; its ids.
+
+        Raises StaleGenerationError for an older generation than the conversation's, NotFoundError for another owner.
+        """
+        check_name("conversation", conversation)
+        return await self._open().advance(conversation, _generation(generation), owner=owner)
+
+    async def purge(self, ttl_s: Mapping[State, float], *, limit: int = 1000) -> int:
+        """Remove tasks that ended longer ago than the seconds given for their state, with all that belongs to them.
+
+        In batches of `limit` until nothing is left to remove; how many tasks were removed.
+        """
+        unknown = sorted(set(ttl_s) - set(ENDED))
+        if unknown:
+            raise ConfigurationError(f"only tasks that ended are removed, not {', '.join(unknown)}")
+        ttl_ms = {state: round(seconds * 1000) for state, seconds in ttl_s.items()}
+        total = 0
+        while removed := await self._open().purge(ttl_ms, limit=limit):
+            total += removed
+        return total
+
+    # Results and events
+
+    async def result(self, task_id: str, *, owner: str | None = None, timeout: float | None = None) -> Any:
+        """The result of a task, once it has ended.
+
+        Raises TaskUnsuccessfulError if it didn't succeed, TaskTimeoutError (with its state) after `timeout` seconds,
+        NotFoundError.
+        """
+        row = await self._row(task_id, owner)
+        if row.state not in ENDED:
+            await self._ends.wait(task_id, timeout)
+            row = await self._row(task_id, owner)
+        if row.state not in ENDED:
+            raise TaskTimeoutError(task_id, row.state)
+        if row.state != "succeeded":
+            raise TaskUnsuccessfulError(row.id, row.name, row.state, row.error_code, row.error)
+        known = self._types.get(row.name)
+        if known is None or row.result is None:
+            return task_info(row)["result"]
+        return known.result.decode(row.result, f"{row.name}.result")
+
+    def inbox(self, conversation: str, *, owner: str | None = None, offer_s: float = 60.0) -> Inbox:
+        """The inbox of a conversation; with `owner`, another owner's isn't found."""
+        return Inbox(self._open(), self._bell, conversation, owner, self._poll, offer_s)
+
+    async def events(self, conversation: str, *, owner: str | None = None) -> AsyncIterator[EventInfo]:
+        """Every event of a conversation as it comes; one is acknowledged when the next is asked for."""
+        async with aclosing(self.inbox(conversation, owner=owner).events()) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield event
+
+    # Looking
+
+    async def get(self, task_id: str, *, owner: str | None = None) -> TaskInfo:
+        """A task as it stands; NotFoundError if there is none, or it is another owner's."""
+        return task_info(await self._row(task_id, owner))
+
+    async def history(self, task_id: str, *, owner: str | None = None) -> dict[str, Any]:
+        """All that is recorded of a task: attempts, checkpoints, waits, signals, deliveries, each in order."""
+        await self._row(task_id, owner)
+        found = asdict(await self._open().history(task_id))
+        return {part: [dict(row) for row in rows] for part, rows in found.items()}
+
+    async def waits(self, task_id: str, *, owner: str | None = None, below: bool = True) -> list[WaitInfo]:
+        """The open waits of a task and, with `below`, of all tasks below it: what `signal` can answer."""
+        await self._row(task_id, owner)
+        return [wait_info(wait) for wait in await self._open().waits(task_id, below=below)]
+
+    def tools(self, definitions: Sequence[Definition[Any, Any] | str] | None = None, **binding: Any) -> TaskTools:
+        """Definitions as tools for a model; see `TaskTools`."""
+        chosen = list(self._types.values()) if definitions is None else [self.definition(one) for one in definitions]
+        return TaskTools(self, chosen, **binding)
+
+    async def _row(self, task_id: str, owner: str | None) -> TaskRow:
+        rows = await self._open().get([task_id], owner=owner)
+        if not rows:
+            raise NotFoundError("task", task_id)
+        return rows[0]
+
+    def _open(self) -> TaskStore:
+        if self._loop is None:
+            raise LifecycleError("these durable tasks are not open: use them within `async with`")
+        return self.store
+
+    async def list(
+        self,
+        *,
+        owner: str | None = None,
+        conversation: str | None = None,
+        name: str | None = None,
+        states: Sequence[State] = (),
+        parent_id: str | None = None,
+        before: str | None = None,
+        limit: int = 100,
+    ) -> list[TaskInfo]:
+        """Tasks, newest first; `before` is the id of the last one of the page before."""
+        wanted = Filter(owner, conversation, name, tuple(states), parent_id, before, limit)
+        return [task_info(row) for row in await self._open().list(wanted)]
+
+
+def _by_name(types: Sequence[Definition[Any, Any]]) -> dict[str, Definition[Any, Any]]:
+    found: dict[str, Definition[Any, Any]] = {}
+    for one in types:
+        if not isinstance(one, Definition):
+            raise ConfigurationError(f"{type(one).__name__} is not a task definition: decorate it with `task`")
+        if one.name in found:
+            raise ConfigurationError(f"two definitions have the name {one.name!r}")
+        found[one.name] = one
+    return found
+
+
+def _binding(
+    owner: str, conversation: str | None, generation: int, single_flight: str | None, priority: int, delay_s: float
+) -> dict[str, Any]:
+    if owner != "":
+        check_name("owner", owner)
+    if conversation is not None:
+        check_name("conversation", conversation)
+    if single_flight is not None:
+        check_name("single_flight", single_flight)
+    if type(priority) is not int or not -(2**31) <= priority < 2**31:
+        raise ConfigurationError("priority must be a whole number of 32 bits")
+    if not 0 <= delay_s <= 10**9:
+        raise ConfigurationError("delay_s must be a number of seconds of at least 0")
+    return {
+        "owner": owner,
+        "conversation": conversation,
+        "generation": _generation(generation),
+        "single_flight": single_flight,
+        "priority": priority,
+        "delay_ms": round(delay_s * 1000),
+    }
+
+
+def _generation(value: int) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ConfigurationError("generation must be a whole number of at least 0")
+    return value
+
+
+def _given_id(task_id: str | None) -> str | None:
+    return None if task_id is None else check_name("task_id", task_id)

@@ -1,0 +1,86 @@
+"""Payloads on their way in and out: validated, encoded, measured, in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from ..errors import CorruptRecordError, InvalidValueError, PayloadError
+from ..storage.codec import decode, encode
+
+T = TypeVar("T")
+
+What: TypeAlias = Literal["input", "result", "checkpoint"]
+
+
+class Contract(Generic[T]):
+    """What a payload must be: any type that pydantic knows."""
+
+    def __init__(self, kind: Any, what: What) -> None:
+        self.kind = kind
+        self._what = what
+        self._adapter: TypeAdapter[T] = TypeAdapter(kind)
+
+    def encode(self, value: object, place: str, limit: int) -> str:
+        """JSON text of a value that keeps the contract; PayloadError else, or above `limit` bytes."""
+        try:
+            kept = self._adapter.validate_python(value)
+            plain = self._adapter.dump_python(kept, mode="json", warnings="error")
+        except (ValidationError, PydanticSerializationError) as error:
+            raise self._invalid(place, error) from None
+        return text_of(plain, self._what, place, limit)
+
+    def decode(self, text: str, place: str) -> T:
+        """The value that was encoded; PayloadError if it doesn't keep the contract (any more)."""
+        try:
+            return self._adapter.validate_python(decode(text.encode(), place))
+        except CorruptRecordError as error:
+            raise PayloadError(f"{self._what}_invalid", place, error.reason) from None
+        except ValidationError as error:
+            raise self._invalid(place, error) from None
+
+    def plain(self, value: T) -> Any:
+        """The value as JSON data."""
+        return self._adapter.dump_python(value, mode="json")
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of what is accepted."""
+        return self._adapter.json_schema()
+
+    def _invalid(self, place: str, error: ValidationError | PydanticSerializationError) -> PayloadError:
+        return PayloadError(f"{self._what}_invalid", place, _reason(error))
+
+
+def text_of(value: object, what: What, place: str, limit: int) -> str:
+    """JSON text of plain data; PayloadError if it is something else or larger than `limit` bytes."""
+    try:
+        text = encode(value, place)
+    except InvalidValueError as error:
+        raise PayloadError(f"{what}_invalid", error.path, error.reason) from None
+    if len(text) > limit:
+        raise PayloadError(f"{what}_too_large", place, f"{len(text)} bytes of JSON are more than {limit}")
+    return text.decode()
+
+
+def _reason(error: ValidationError | PydanticSerializationError) -> str:
+    if not isinstance(error, ValidationError):
+        return "can't be turned into JSON"
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    shown = [f"{'.'.join(map(str, fault['loc'])) or 'value'}: {fault['msg']}" for fault in faults[:5]]
+    return "; ".join(shown) + (f"; and {len(faults) - 5} more" if len(faults) > 5 else "")
+
+
+def hash_of(text: str) -> str:
+    """What tells one JSON value from another, whatever the order of its keys."""
+    return sha256(orjson.dumps(orjson.loads(text), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def hash_of_arguments(args: Sequence[object], kwargs: dict[str, object]) -> str:
+    """What tells one call from another; an argument that isn't data counts by its type only."""
+    text = to_json([list(args), kwargs], fallback=lambda value: f"<{type(value).__qualname__}>", inf_nan_mode="strings")
+    return hash_of(text.decode())

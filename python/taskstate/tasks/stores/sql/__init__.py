@@ -1,0 +1,1 @@
+"""What the task stores over SQL have in common."""
