@@ -11,6 +11,8 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet
 SETTING := $(PY) build_backend/setting.py
 NATIVE := .venv/.native
+# A worker for each processor; one that runs out of tests takes some of another's.
+SPREAD := -n auto --maxprocesses=8 --dist worksteal
 RUST := Cargo.toml Cargo.lock rust/Cargo.toml $(shell find rust -name '*.rs' 2>/dev/null)
 
 # An environment that happens to be active must not take part.
@@ -27,7 +29,8 @@ ifeq ($(wildcard python/taskstate/core/_native*.so),)
 .PHONY: $(NATIVE)
 endif
 
-.PHONY: help demo test lint bench clean
+LINTS := lint-rust lint-types lint-stubs lint-style
+.PHONY: help demo test lint $(LINTS) bench clean
 help:
 	@sed -n '2s/^# *//p' Makefile
 
@@ -35,23 +38,35 @@ demo: $(NATIVE)
 	@$(PY) -m taskstate.demo "$(DIR)" --temporary
 
 test: $(NATIVE) .venv/.with-test
-	TASKSTATE_CORE=native TASKSTATE_REQUIRE=native,pure,memory,file,sqlite $(PY) -m pytest
-	TASKSTATE_CORE=pure TASKSTATE_REQUIRE=pure,memory,file,sqlite $(PY) -m pytest -m 'not once'
+	TASKSTATE_CORE=native TASKSTATE_REQUIRE=native,pure,memory,file,sqlite,postgres $(PY) -m pytest $(SPREAD)
+	TASKSTATE_CORE=pure TASKSTATE_REQUIRE=pure,memory,file,sqlite,postgres $(PY) -m pytest $(SPREAD) -m 'not once'
 	@echo 'the whole suite passed on both twins: native and pure'
 
-lint: $(NATIVE) .venv/.with-lint .venv/.with-test
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m mypy
-	MYPYPATH=python $(PY) -m mypy.stubtest taskstate.core._native --mypy-config-file pyproject.toml
-	.venv/bin/lint-imports --no-logo
+# Side by side, once what they share is there.
+lint $(LINTS): $(NATIVE) .venv/.with-lint .venv/.with-test
+lint:
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(LINTS)
+
+lint-rust:
 	cargo fmt --check
 	cargo clippy --quiet --locked --all-targets -- -D warnings
 	cargo clippy --quiet --locked --all-targets --features abi3 -- -D warnings
 
+lint-types:
+	$(PY) -m mypy
+
+lint-stubs:
+	MYPYPATH=python $(PY) -m mypy.stubtest taskstate.core._native --mypy-config-file pyproject.toml
+
+lint-style:
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	.venv/bin/lint-imports --no-logo
+
 bench: $(NATIVE) .venv/.with-test .venv/.with-bench
 	$(PY) -m pytest benches --benchmark-only
 	$(PY) -m benches.ratios
+	$(PY) -m benches.tasks
 
 clean:
 	rm -rf .venv target dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

@@ -68,15 +68,46 @@ class Done:
         ]
 
 
+Begun = dict[tuple[object, ...], tuple[Done, Path | None]]
+"""First runs by what they began with: what they said, and a copy of the results, if there are any."""
+
+
 class Desk:
     """A folder of documents and a place for the results, in a path with a space."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, begun: Begun) -> None:
         self.folder = root / "the documents"
         self.out = root / "the results"
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
+        self._begun = begun
 
     def run(self, *options: str, folder: Path | None = None) -> Done:
+        """Run the demo. A first run that began just like an earlier one isn't done again: its results are laid out."""
+        key = None if folder else self._beginning(options)
+        if key is None:
+            return self._run(options, folder)
+        if key not in self._begun:
+            done = self._run(options, folder)
+            kept = self.folder.parent.with_name(f"begun {len(self._begun)}") if self.out.exists() else None
+            if kept:
+                shutil.copytree(self.out, kept, symlinks=True)
+            self._begun[key] = done, kept
+            return done
+        done, kept = self._begun[key]
+        if kept:
+            shutil.copytree(kept, self.out, symlinks=True, dirs_exist_ok=True)
+        return done
+
+    def _beginning(self, options: tuple[str, ...]) -> tuple[object, ...] | None:
+        """All that a first run can depend on; None where there are results, or more than plain files to read."""
+        documents = sorted(self.folder.iterdir())
+        if any(path.is_symlink() or not path.is_file() for path in documents):
+            return None
+        if self.out.exists() and any(self.out.iterdir()):
+            return None
+        return (self.folder, self.out, self.out.exists(), options, *((path, path.read_bytes()) for path in documents))
+
+    def _run(self, options: tuple[str, ...], folder: Path | None) -> Done:
         command = [sys.executable, "-m", "taskstate.demo", str(folder or self.folder), "--out", str(self.out), *options]
         env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
         done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False, env=env)
@@ -158,11 +189,18 @@ class Desk:
         asyncio.run(run())
 
 
+@pytest.fixture(scope="session")
+def desks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Begun]:
+    """The place of the desk, always the same one, since the id of a task depends on it; and what began there."""
+    return tmp_path_factory.mktemp("desks") / "a desk", {}
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    root = tmp_path / "a desk"
-    root.mkdir()
-    return Desk(root)
+def desk(desks: tuple[Path, Begun]) -> Desk:
+    root, begun = desks
+    if root.exists():
+        shutil.rmtree(root)
+    return Desk(root, begun)
 
 
 @pytest.fixture

@@ -1,35 +1,44 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from taskstate.storage import FileStorage, MemoryStorage, SQLiteStorage, StorageAdapter
+from postgres.fixtures import Place
+from taskstate.storage import FileStorage, MemoryStorage, PostgresStorage, SQLiteStorage, StorageAdapter
 
 PROGRAMS = Path(__file__).parent / "programs"
 
 
 @pytest.fixture(params=["memory", "file", "sqlite"])
 def storage(request: pytest.FixtureRequest) -> str:
-    """The name of each built-in storage."""
+    """The name of each built-in storage that needs no server; some tests take a server as well."""
     return str(request.param)
 
 
 @pytest.fixture
-def open_storage(storage: str, tmp_path: Path) -> Callable[[], StorageAdapter]:
+def open_storage(storage: str, place_on: Callable[..., Place], tmp_path: Path) -> Iterator[Callable[[], Any]]:
     """Opens that storage; each call gives another object on the same records (the same one in memory)."""
     memory = MemoryStorage()
+    place = place_on(storage) if storage.startswith("postgres") else None
+    connected: list[PostgresStorage] = []
 
     def opened() -> StorageAdapter:
+        if place is not None:
+            connected.append(PostgresStorage(place.conninfo, schema=place.schema))
+            return connected[-1]
         if storage == "memory":
             return memory
         return FileStorage(tmp_path / "state") if storage == "file" else SQLiteStorage(tmp_path / "state" / "agent.db")
 
-    return opened
+    yield opened
+    for one in connected:  # a test may leave that to the garbage collector, and the server's fixture looks at once
+        asyncio.run(one.close())
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ def test_calls_started_together_all_take_effect(open_storage: Open) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("storage", ["memory", "file", "sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("way", ["loop of its own", "no loop"])
 def test_calls_from_32_threads_all_take_effect(open_storage: Open, way: str) -> None:
     async def scenario() -> None:

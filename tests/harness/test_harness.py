@@ -22,6 +22,7 @@ from .support import KEY, Notes, Plain, running, stored, task_layer, tools
 Open = Callable[[], Any]
 
 
+@pytest.mark.parametrize("storage", ["memory", "file", "sqlite", "postgres"], indirect=True)
 def test_the_main_example_works_from_end_to_end(open_storage: Open) -> None:
     async def worker(child: Any) -> str:
         await tools(child).set_task_data(key=child.execution_id, value=child.depth)
@@ -378,6 +379,7 @@ def test_a_state_of_scope_execution_is_never_stored() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("storage", ["memory", "file", "sqlite", "postgres"], indirect=True)
 def test_harnesses_with_loops_of_their_own_work_at_the_same_time(open_storage: Open) -> None:
     def work(number: int) -> None:
         async def scenario() -> None:

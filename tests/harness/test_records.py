@@ -44,6 +44,7 @@ async def second_writer_conflicts(first_harness: Harness, second_harness: Harnes
     assert (await stored(storage))["data"]["later"] == 3
 
 
+@pytest.mark.parametrize("storage", ["memory", "file", "sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("harnesses", [1, 2])
 def test_the_second_of_two_roots_on_a_thread_gets_a_conflict(open_storage: Open, harnesses: int) -> None:
     async def scenario() -> None:

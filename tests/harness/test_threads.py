@@ -33,6 +33,7 @@ async def fill(harness: Harness, *threads: str) -> None:
             await run.store()
 
 
+@pytest.mark.parametrize("storage", ["memory", "file", "sqlite", "postgres"], indirect=True)
 def test_threads_that_have_state_are_listed(open_storage: Open) -> None:
     async def scenario() -> None:
         async with opened(open_storage(), task_layer(), Notes(), task_layer(id="all", scope="global")) as harness:
