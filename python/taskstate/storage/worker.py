@@ -12,12 +12,13 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import groupby
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -89,7 +90,7 @@ class Worker:
 
     async def read(self, work: Callable[[], T]) -> T:
         """What `work` returns. Cancellation is immediate; the work may still be done, unheard."""
-        return await asyncio.wrap_future(self._submit(work, writes=False))
+        return await _heard(self._submit(work, writes=False))
 
     async def write(self, work: Callable[[], T]) -> T:
         """What `work` returns, once it is durable.
@@ -99,7 +100,7 @@ class Worker:
         """
         done = self._submit(work, writes=True)
         try:
-            return await asyncio.wrap_future(done)
+            return await _heard(done)
         except asyncio.CancelledError:
             if not done.cancel():
                 await _ended(done)
@@ -171,6 +172,56 @@ def _take(queue: SimpleQueue[_Job | _Stop]) -> list[_Job | _Stop]:
     return taken
 
 
+def _heard(done: Future[T]) -> asyncio.Future[T]:
+    """`done` for the event loop that runs here. What ends as one group wakes the loop once, not once for each."""
+    loop = asyncio.get_running_loop()
+    waiter: asyncio.Future[T] = loop.create_future()
+    waiter.add_done_callback(lambda ended: done.cancel() if ended.cancelled() else None)
+
+    def pass_on(done: Future[T]) -> None:
+        together: _Together | None = getattr(_local, "together", None)
+        if together is None:
+            _wake(loop, [(waiter, done)])
+        else:
+            together.setdefault(loop, []).append((waiter, done))
+
+    done.add_done_callback(pass_on)
+    return waiter
+
+
+_Together: TypeAlias = dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Future[Any]]]]
+_local = threading.local()
+
+
+def _wake(loop: asyncio.AbstractEventLoop, ended: list[tuple[asyncio.Future[Any], Future[Any]]]) -> None:
+    with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        loop.call_soon_threadsafe(_settle_all, ended)
+
+
+def _settle_all(ended: list[tuple[asyncio.Future[Any], Future[Any]]]) -> None:
+    for waiter, done in ended:
+        if waiter.done():
+            continue
+        if done.cancelled():
+            waiter.cancel()
+        elif (error := done.exception()) is not None:
+            waiter.set_exception(error)
+        else:
+            waiter.set_result(done.result())
+
+
+@contextmanager
+def _told_together() -> Iterator[None]:
+    together: _Together = {}
+    _local.together = together
+    try:
+        yield
+    finally:
+        _local.together = None
+        for loop, ended in together.items():
+            _wake(loop, ended)
+
+
 def _perform(jobs: list[_Job], resource: Resource) -> None:
     for writes, grouped in groupby(jobs, key=lambda job: job.writes):
         group = list(grouped)
@@ -178,8 +229,9 @@ def _perform(jobs: list[_Job], resource: Resource) -> None:
         if writes:
             whole = attempt(partial(resource.write_group, works))
             outcomes = whole.value if whole.error is None else [whole] * len(group)
-            for job, outcome in zip(group, outcomes, strict=True):
-                job.settle(outcome)
+            with _told_together():
+                for job, outcome in zip(group, outcomes, strict=True):
+                    job.settle(outcome)
         else:
             for job in group:
                 job.settle(attempt(job.work))

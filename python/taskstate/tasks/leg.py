@@ -41,6 +41,7 @@ class Leg:
         find: Callable[[Definition[Any, Any] | str], Definition[Any, Any]],
         spans: Spans,
         deadline: Callable[[], float],
+        leaving: Callable[[], None],
     ) -> None:
         self.claim = claim
         self.definition = definition
@@ -50,6 +51,7 @@ class Leg:
         self._find = find
         self._spans = spans
         self._deadline = deadline
+        self._leaving = leaving
         self._context: TaskContext | None = None
         self._stop: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self._grace: asyncio.TimerHandle | None = None
@@ -204,6 +206,10 @@ class Leg:
 
     async def _finish(self, ending: Ending) -> str:
         """Record the end; while the store is out of reach, until the lease is over."""
+        self._leaving()
+        # What ends in the same round of the loop, and the claim that follows from it, share a transaction.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
         while True:
             try:
                 return await self._store.finish(self.claim.lease, ending)

@@ -56,7 +56,7 @@ class Worker:
         self._poll = poll_s
         self._spans = Spans()
         self._legs: dict[Lease, Leg] = {}
-        self._running: Counter[str] = Counter()
+        self._busy: Counter[str] = Counter()  # legs by name, without those whose function has ended
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._stopping = False
@@ -109,8 +109,9 @@ class Worker:
     async def _claim(self) -> None:
         while not self._stopping:
             self._wake.clear()
-            wants = self._wants()
-            free = self._concurrency - len(self._legs)
+            await asyncio.sleep(0)  # others may leave in this round, see `Leg`
+            free = self._concurrency - self._busy.total()
+            wants = self._wants(free)
             claims: list[Claim] = []
             if wants and free > 0:
                 asked = time.monotonic()
@@ -123,12 +124,11 @@ class Worker:
             if len(claims) < free or free <= 0 or not wants:
                 await self._nap()
 
-    def _wants(self) -> list[Want]:
-        free = self._concurrency - len(self._legs)
+    def _wants(self, free: int) -> list[Want]:
         wants: list[Want] = []
         for (name, version), definition in self._code.items():
             most = definition.limits.concurrency
-            quota = free if most is None else min(free, most - self._running[name])
+            quota = free if most is None else min(free, most - self._busy[name])
             if quota > 0:
                 wants.append(Want(name, version, quota))
         return wants
@@ -144,27 +144,35 @@ class Worker:
         definition = self._code[claim.name, claim.version]
         assert self._heart is not None
         heart, lease = self._heart, claim.lease
-        leg = Leg(claim, definition, self._store, self._find, self._spans, lambda: heart.deadline(lease))
+        left = False
+
+        def leave() -> None:
+            nonlocal left
+            if not left:
+                left = True
+                self._busy[claim.name] -= 1
+                self._wake.set()
+
+        leg = Leg(claim, definition, self._store, self._find, self._spans, lambda: heart.deadline(lease), leave)
         limits = definition.limits
         until = math.inf
         if limits.timeout_s is not None:
             until = asked + limits.timeout_s - claim.spent_ms / 1000 + _SLACK
         heart.add(claim, asked, until)
         self._legs[lease] = leg
-        self._running[claim.name] += 1
+        self._busy[claim.name] += 1
         task = asyncio.create_task(leg.run())
         self._tasks.add(task)
-        task.add_done_callback(lambda done: self._ended(leg, done))
+        task.add_done_callback(lambda done: self._ended(leg, done, leave))
 
-    def _ended(self, leg: Leg, task: asyncio.Task[None]) -> None:
+    def _ended(self, leg: Leg, task: asyncio.Task[None], leave: Callable[[], None]) -> None:
+        leave()
         self._tasks.discard(task)
         self._legs.pop(leg.claim.lease, None)
-        self._running[leg.claim.name] -= 1
         if self._heart is not None:
             self._heart.remove(leg.claim.lease)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("task %s: the worker failed: %s", leg.claim.id, type(error).__name__)
-        self._wake.set()
 
     def _beaten(self, beats: Sequence[Beat]) -> None:
         for beat in beats:

@@ -34,14 +34,29 @@ def claim(s: Session, worker: str, wants: Sequence[Want], limit: int) -> list[Cl
 @_alone
 def finish(s: Session, lease: Lease, how: Ending) -> State:
     """See `TaskStore.finish`."""
-    if how.kind == "succeeded" and not how.waited:
-        mark = ending.fingerprint(how)
-        row = s.one("finish_well", id=lease.id, fence=lease.fence, result=how.result, ending=mark)
-        if row is not None:
-            s.touch(*(("ended", "outbox") if row[0] else ("ended",)))
-            return "succeeded"
+    if lease.id in finish_together(s, [(lease, how)]):
+        return "succeeded"
     s.begin()
     return ending.finish(s, lease, how)
+
+
+def finish_together(s: Session, asked: Sequence[tuple[Lease, Ending]]) -> set[str]:
+    """End all those that succeeded, left no waits and weren't asked to cancel, at once; their ids."""
+    well = {lease.id: (lease, how) for lease, how in asked if how.kind == "succeeded" and not how.waited}
+    if not well:
+        return set()
+    rows = s.all(
+        "finish_well",
+        ids=list(well),
+        fences=[lease.fence for lease, _ in well.values()],
+        results=[how.result for _, how in well.values()],
+        endings=[ending.fingerprint(how) for _, how in well.values()],
+    )
+    if rows:
+        s.touch("ended")
+    if any(heard for _, heard in rows):
+        s.touch("outbox")
+    return {id for id, _ in rows}
 
 
 @_alone

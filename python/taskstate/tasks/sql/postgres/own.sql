@@ -45,15 +45,25 @@ WHERE id IN (SELECT id FROM held) AND state = 'running'
 RETURNING id, fence, cancel_requested_at IS NOT NULL
 
 -- name: finish_well
-WITH done AS (
-    UPDATE taskstate_task SET
-        state = 'succeeded', events = events + 1, result = :result, error_code = NULL, error = NULL, worker = NULL,
+WITH asked AS (
+    SELECT id, fence, result, ending
+    FROM unnest(
+        CAST(:ids AS text[]), CAST(:fences AS bigint[]), CAST(:results AS text[]), CAST(:endings AS text[]))
+        AS a (id, fence, result, ending)),
+held AS (
+    SELECT t.id FROM taskstate_task t JOIN asked a ON a.id = t.id
+    WHERE t.fence = a.fence AND t.state = 'running' AND t.cancel_requested_at IS NULL
+    ORDER BY t.id FOR NO KEY UPDATE OF t),
+done AS (
+    UPDATE taskstate_task AS t SET
+        state = 'succeeded', events = events + 1, result = a.result, error_code = NULL, error = NULL, worker = NULL,
         lease_expires_at = NULL, available_at = NULL, slot = NULL, finished_at = {now}
-    WHERE id = :id AND fence = :fence AND state = 'running' AND cancel_requested_at IS NULL
-    RETURNING id, fence, failures, events, awaited, parent_id, subscribed),
+    FROM asked a
+    WHERE t.id = a.id AND t.id IN (SELECT id FROM held)
+    RETURNING t.id, t.fence, t.failures, t.events, t.awaited, t.parent_id, t.subscribed, a.ending),
 noted AS (
     INSERT INTO taskstate_attempt (task_id, fence, number, worker, started_at, ended_at, outcome, ending)
-    SELECT t.id, t.fence, t.failures + 1, t.worker, t.started_at, {now}, 'succeeded', CAST(:ending AS text)
+    SELECT t.id, t.fence, t.failures + 1, t.worker, t.started_at, {now}, 'succeeded', done.ending
     FROM done JOIN taskstate_task t ON t.id = done.id),
 to_parent AS (
     INSERT INTO taskstate_delivery (
@@ -68,8 +78,8 @@ to_conversations AS (
         CASE WHEN d.awaited = 1 THEN 'consumed' END, 'succeeded', {now}, {now}
     FROM done d JOIN taskstate_subscription s ON s.task_id = d.id
     WHERE d.subscribed = 1 AND s.ended_at IS NULL
-    ORDER BY s.conversation_id, s.generation)
-SELECT awaited + subscribed FROM done
+    ORDER BY d.id, s.conversation_id, s.generation)
+SELECT id, awaited + subscribed FROM done
 
 -- name: checkpoint_put
 WITH held AS (
