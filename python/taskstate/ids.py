@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 import time
@@ -34,4 +35,18 @@ def ordered_id() -> str:
         _last = now = max(now, _last + 1)
     milliseconds, count = now >> _COUNTER_BITS, now & ((1 << _COUNTER_BITS) - 1)
     value = milliseconds << 80 | 7 << 76 | count << 64 | 0b10 << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+    return str(uuid.UUID(int=value))
+
+
+def derived_id(base: str, name: str) -> str:
+    """An identifier that is always the same for this base and name; it sorts near a base that is an ordered one."""
+    digest = hashlib.sha256(f"{base}/{name}".encode("utf-8", "surrogatepass")).digest()
+    value = int.from_bytes(digest[:16])
+    try:
+        time_part = uuid.UUID(base).int >> 80
+    except ValueError:
+        time_part = value >> 80
+    value = (
+        time_part << 80 | 7 << 76 | (value >> 64 & 0xFFF) << 64 | 0b10 << _RANDOM_BITS | value & (1 << _RANDOM_BITS) - 1
+    )
     return str(uuid.UUID(int=value))

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 import orjson
 
 from ..errors import FanOutError, NondeterminismError, TaskUnsuccessfulError, WaitTimeoutError
-from ..ids import ordered_id, random_id
+from ..ids import derived_id, ordered_id, random_id
 from .definition import Definition, check_name
 from .payload import Contract, hash_of, hash_of_arguments, text_of
 from .protocol import TaskStore
@@ -27,7 +27,7 @@ _ANY: Contract[Any] = Contract(Any, "checkpoint")
 _MAX_KEY = 500
 
 current: contextvars.ContextVar[TaskContext | None] = contextvars.ContextVar("taskstate_task", default=None)
-"""The context of the task whose function is running here."""
+"""The context of the task whose function is running here; None in its steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +241,11 @@ class TaskContext:
             for one in (running, left):
                 one.cancel()
 
+    def own_ids(self, name: str, count: int) -> list[str]:
+        """Ids for tasks that this function starts beside itself: the same ones when it runs again."""
+        key = self._key(f"start:{name}")
+        return [derived_id(self.task_id, f"{key}/{number}") for number in range(count)]
+
     def ask_to_stop(self) -> None:
         """For the worker: the task was cancelled."""
         self._stop.set()
@@ -369,7 +374,11 @@ def _wants_key(function: Callable[..., Any]) -> bool:
 
 
 async def _called(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await function(*args, **kwargs)
-    value = await asyncio.to_thread(function, *args, **kwargs)
-    return await value if inspect.isawaitable(value) else value
+    token = current.set(None)  # a step is whole in itself: what it starts has nothing to do with the context
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args, **kwargs)
+        value = await asyncio.to_thread(function, *args, **kwargs)
+        return await value if inspect.isawaitable(value) else value
+    finally:
+        current.reset(token)

@@ -5,26 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import aclosing
-from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from ..errors import ConfigurationError, LifecycleError, NotFoundError, TaskTimeoutError, TaskUnsuccessfulError
+from ..errors import ConfigurationError, LifecycleError
 from ..ids import random_id
 from . import context
 from .context import new_task
 from .definition import Definition, check_name
 from .ends import Ends
 from .handle import TaskHandle
-from .inbox import Bell, Inbox
+from .inbox import Bell
 from .keeper import Keeper
 from .payload import text_of
-from .plain import EventInfo, TaskInfo, WaitInfo, task_info, wait_info
 from .protocol import TaskStore
-from .records import ENDED, Filter, State, TaskRow, Topic
+from .reading import Reading
+from .records import ENDED, State, Topic
 from .stores import open_store
 from .telemetry import Spans
 from .tools import TaskTools
@@ -36,7 +34,7 @@ _MAX_SIGNAL = 1_000_000
 _GRACE_S = 10.0
 
 
-class DurableTasks:
+class DurableTasks(Reading):
     """Tasks that outlive the process that started them.
 
     `types` are the definitions that this process knows; `store` is a TaskStore, the path of a SQLite file, a URL
@@ -191,6 +189,9 @@ class DurableTasks:
         shared (`created` is False); with another input SingleFlightError. `task_id`: a second start with the same id,
         name, owner and input gives the first task. Raises PayloadError, StaleGenerationError, NotFoundError (another
         owner's conversation) or TaskExistsError; nothing is stored then.
+
+        Within a task's function it starts a task that isn't below that one (for those see the context's `start`), and
+        not again when the function runs again.
         """
         options = {"owner": owner, "conversation": conversation, "generation": generation, "priority": priority}
         ids = None if task_id is None else [task_id]
@@ -221,6 +222,9 @@ class DurableTasks:
         found = self.definition(definition)
         binding = _binding(owner, conversation, generation, single_flight, priority, delay_s)
         values = list(inputs)
+        inside = context.current.get()
+        if task_ids is None and single_flight is None and inside is not None:
+            task_ids = inside.own_ids(found.name, len(values))
         ids = [None] * len(values) if task_ids is None else [_given_id(id) for id in task_ids]
         if len(ids) != len(values):
             raise ConfigurationError("task_ids must be as many as the inputs")
@@ -274,7 +278,7 @@ class DurableTasks:
         """
         return await self._open().retry(task_id, owner=owner)
 
-    async def advance_generation(self, conversation: str, generation: int, *, owner: str = "") -> list[str]:
+    async def advance_generation(self, conversation: str, generation: int, *, owner: str | None = None) -> list[str]:
         """The conversation has gone on: what older generations started is superseded; its ids.
 
         Raises StaleGenerationError for an older generation than the conversation's, NotFoundError for another owner.
@@ -296,84 +300,15 @@ class DurableTasks:
             total += removed
         return total
 
-    # Results and events
-
-    async def result(self, task_id: str, *, owner: str | None = None, timeout: float | None = None) -> Any:
-        """The result of a task, once it has ended.
-
-        Raises TaskUnsuccessfulError if it didn't succeed, TaskTimeoutError (with its state) after `timeout` seconds,
-        NotFoundError.
-        """
-        row = await self._row(task_id, owner)
-        if row.state not in ENDED:
-            await self._ends.wait(task_id, timeout)
-            row = await self._row(task_id, owner)
-        if row.state not in ENDED:
-            raise TaskTimeoutError(task_id, row.state)
-        if row.state != "succeeded":
-            raise TaskUnsuccessfulError(row.id, row.name, row.state, row.error_code, row.error)
-        known = self._types.get(row.name)
-        if known is None or row.result is None:
-            return task_info(row)["result"]
-        return known.result.decode(row.result, f"{row.name}.result")
-
-    def inbox(self, conversation: str, *, owner: str | None = None, offer_s: float = 60.0) -> Inbox:
-        """The inbox of a conversation; with `owner`, another owner's isn't found."""
-        return Inbox(self._open(), self._bell, conversation, owner, self._poll, offer_s)
-
-    async def events(self, conversation: str, *, owner: str | None = None) -> AsyncIterator[EventInfo]:
-        """Every event of a conversation as it comes; one is acknowledged when the next is asked for."""
-        async with aclosing(self.inbox(conversation, owner=owner).events()) as events:  # type: ignore[type-var]
-            async for event in events:
-                yield event
-
-    # Looking
-
-    async def get(self, task_id: str, *, owner: str | None = None) -> TaskInfo:
-        """A task as it stands; NotFoundError if there is none, or it is another owner's."""
-        return task_info(await self._row(task_id, owner))
-
-    async def history(self, task_id: str, *, owner: str | None = None) -> dict[str, Any]:
-        """All that is recorded of a task: attempts, checkpoints, waits, signals, deliveries, each in order."""
-        await self._row(task_id, owner)
-        found = asdict(await self._open().history(task_id))
-        return {part: [dict(row) for row in rows] for part, rows in found.items()}
-
-    async def waits(self, task_id: str, *, owner: str | None = None, below: bool = True) -> list[WaitInfo]:
-        """The open waits of a task and, with `below`, of all tasks below it: what `signal` can answer."""
-        await self._row(task_id, owner)
-        return [wait_info(wait) for wait in await self._open().waits(task_id, below=below)]
-
     def tools(self, definitions: Sequence[Definition[Any, Any] | str] | None = None, **binding: Any) -> TaskTools:
         """Definitions as tools for a model; see `TaskTools`."""
         chosen = list(self._types.values()) if definitions is None else [self.definition(one) for one in definitions]
         return TaskTools(self, chosen, **binding)
 
-    async def _row(self, task_id: str, owner: str | None) -> TaskRow:
-        rows = await self._open().get([task_id], owner=owner)
-        if not rows:
-            raise NotFoundError("task", task_id)
-        return rows[0]
-
     def _open(self) -> TaskStore:
         if self._loop is None:
             raise LifecycleError("these durable tasks are not open: use them within `async with`")
         return self.store
-
-    async def list(
-        self,
-        *,
-        owner: str | None = None,
-        conversation: str | None = None,
-        name: str | None = None,
-        states: Sequence[State] = (),
-        parent_id: str | None = None,
-        before: str | None = None,
-        limit: int = 100,
-    ) -> list[TaskInfo]:
-        """Tasks, newest first; `before` is the id of the last one of the page before."""
-        wanted = Filter(owner, conversation, name, tuple(states), parent_id, before, limit)
-        return [task_info(row) for row in await self._open().list(wanted)]
 
 
 def _by_name(types: Sequence[Definition[Any, Any]]) -> dict[str, Definition[Any, Any]]:

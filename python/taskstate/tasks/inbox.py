@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from collections.abc import Set as AbstractSet
 
+from ..errors import NotFoundError
 from .backoff import jittered
 from .plain import EventInfo, event_info
 from .protocol import TaskStore
@@ -60,7 +61,11 @@ class Inbox:
         came = asyncio.Event()
         while True:
             came.clear()
-            events = await self._store.take(self.conversation, owner=self._owner, limit=limit, offer_ms=self._offer_ms)
+            try:
+                offer = self._offer_ms
+                events = await self._store.take(self.conversation, owner=self._owner, limit=limit, offer_ms=offer)
+            except NotFoundError:  # it begins with its first task
+                events = []
             left = deadline - loop.time()
             if events or left <= 0:
                 return [event_info(event) for event in events]

@@ -53,8 +53,8 @@ class Keeper:
                     continue
                 if done.next_due_ms is not None:
                     pause = min(pause, max(_LEAST, done.next_due_ms / 1000))
-            except TaskStateError as error:
-                _log.warning("deliveries failed: %s", error)
+            except Exception as error:  # noqa: BLE001 - one that stops would go unseen
+                _log.warning("deliveries failed: %s", _shown(error))
             await _nap(self._outbox, jittered(pause))
 
     async def _sweep(self) -> None:
@@ -73,8 +73,8 @@ class Keeper:
                         swept.reclaimed + swept.poisoned,
                         swept.poisoned,
                     )
-            except TaskStateError as error:
-                _log.warning("a sweep failed: %s", error)
+            except Exception as error:  # noqa: BLE001 - one that stops would go unseen
+                _log.warning("a sweep failed: %s", _shown(error))
             await _nap(self._due, pause)
 
 
@@ -84,3 +84,8 @@ async def _nap(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
     except TimeoutError:
         pass
+
+
+def _shown(error: Exception) -> object:
+    """What the log may hold of an error: this library's own hold no content."""
+    return error if isinstance(error, TaskStateError) else type(error).__name__

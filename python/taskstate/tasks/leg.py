@@ -71,6 +71,9 @@ class Leg:
                 if self._grace is not None:
                     self._grace.cancel()
             span(self.outcome)
+        claim = self.claim
+        facts = {"task_id": claim.id, "task_name": claim.name, "fence": claim.fence, "outcome": self.outcome}
+        _log.debug("task %s of %s: %s", claim.id, claim.name, self.outcome, extra=facts)
 
     def stop(self, why: Stop) -> None:
         """End the leg soon: the lease is lost, or is to be given back."""
@@ -192,7 +195,9 @@ class Leg:
                 return Ending("failed", code=fault.code, message=fault.reason, waited=waited)
             return Ending("succeeded", result=text, waited=waited)
         if isinstance(error, LeaseLostError):
-            raise error
+            if error.reason != "cancelled":
+                raise error
+            return Ending("cancelled", waited=waited)
         retry: int | None = delay_ms(self.definition.limits, self.claim.failures)
         code, message = "error", f"{type(error).__name__}: {error}"
         if isinstance(error, TaskFailure):
@@ -235,7 +240,7 @@ async def _outcome_of(work: Any) -> Outcome:
         return Outcome(await work)
     except asyncio.CancelledError as error:
         return Outcome(None, error)
-    except Exception as error:  # noqa: BLE001 - it becomes the task's failure
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it becomes the task's failure, and ends no worker
         return Outcome(None, error)
 
 

@@ -135,13 +135,14 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def advance(self, conversation: str, generation: int, *, owner: str) -> list[str]:
+    async def advance(self, conversation: str, generation: int, *, owner: str | None) -> list[str]:
         """Make this the generation of the conversation; the ids of the tasks that are superseded by that.
 
-        A conversation that isn't there is created. The same generation changes nothing; an older one raises
-        StaleGenerationError; another owner's is NotFoundError. In one transaction: subscriptions of an older
-        generation end. A task of an older generation that hasn't ended is bound to the newest remaining subscription
-        of it or of its root if there is one, else it ends as `superseded` at once, running or not.
+        A conversation that isn't there is created (with `owner` None: for the owner `""`). The same generation
+        changes nothing; an older one raises StaleGenerationError; another owner's is NotFoundError. In one
+        transaction: subscriptions of an older generation end. A task of an older generation that hasn't ended is
+        bound to the newest remaining subscription of it or of its root if there is one, else it ends as `superseded`
+        at once, running or not.
         """
         ...
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..errors import ConfigurationError, PayloadError, TaskUnsuccessfulError
 from ..types import JSON, ToolSpec
+from . import context
 from .definition import Definition
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ class TaskTools:
     """Chosen definitions as tools: `specs` for the model, `call` for what it asks for.
 
     `foreground`: a call gives the result. `background`: it gives the task's id at once, and the result comes to the
-    conversation's inbox. A call with bad arguments, and a task that doesn't succeed, give an `error` for the model.
+    conversation's inbox. Called within a task, both start a task below that one. A call with bad arguments, and a task
+    that doesn't succeed, give an `error` for the model.
     """
 
     def __init__(
@@ -61,6 +63,9 @@ class TaskTools:
         input = arguments.get("input") if wrapped else dict(arguments)
         binding: dict[str, Any] = self._binding
         try:
+            inside = context.current.get()
+            if self._mode == "background" and inside is not None:
+                return {"task_id": await inside.start(definition, input), "state": "started"}
             if self._mode == "background":
                 handle = await self._tasks.start(definition, input, **binding)
                 return {"task_id": handle.id, "state": "started"}

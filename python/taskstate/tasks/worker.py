@@ -117,8 +117,9 @@ class Worker:
                 asked = time.monotonic()
                 try:
                     claims = await self._store.claim(self.name, wants, free)
-                except TaskStateError as error:
-                    _log.warning("%s: could not claim: %s", self.name, error)
+                except Exception as error:  # noqa: BLE001 - a worker that stops claiming would go unseen
+                    shown = error if isinstance(error, TaskStateError) else type(error).__name__
+                    _log.warning("%s: could not claim: %s", self.name, shown)
                 for claim in claims:
                     self._begin(claim, asked)
             if len(claims) < free or free <= 0 or not wants:

@@ -141,14 +141,14 @@ def _enter(db: Tables, name: str, owner: str, generation: int) -> list[str]:
     return [task.id for task in over]
 
 
-def advance(db: Tables, conversation: str, generation: int, owner: str) -> list[str]:
+def advance(db: Tables, conversation: str, generation: int, owner: str | None) -> list[str]:
     """See `TaskStore.advance`."""
     there = db.conversations.get(conversation)
-    if there is not None and there.owner != owner:
+    if there is not None and owner not in (None, there.owner):
         raise NotFoundError("conversation", conversation)
     if there is not None and generation < there.generation:
         raise StaleGenerationError(conversation, generation, there.generation)
-    return _enter(db, conversation, owner, generation)
+    return _enter(db, conversation, (there.owner if there is not None else owner) or "", generation)
 
 
 def signal(

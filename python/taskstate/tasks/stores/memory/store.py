@@ -108,7 +108,7 @@ class MemoryTaskStore(Hints):
         """See `TaskStore`."""
         return self.call(requesting.cancel, task_id, owner, grace_ms)
 
-    async def advance(self, conversation: str, generation: int, *, owner: str) -> list[str]:
+    async def advance(self, conversation: str, generation: int, *, owner: str | None) -> list[str]:
         """See `TaskStore`."""
         return self.call(requesting.advance, conversation, generation, owner)
 

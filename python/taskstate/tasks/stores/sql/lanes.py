@@ -122,7 +122,7 @@ class SqlTaskStore(Hints):
         """See `TaskStore`."""
         return await self.ask.write(requesting.cancel, task_id, owner, grace_ms)
 
-    async def advance(self, conversation: str, generation: int, *, owner: str) -> list[str]:
+    async def advance(self, conversation: str, generation: int, *, owner: str | None) -> list[str]:
         """See `TaskStore`."""
         return await self.ask.write(requesting.enter, conversation, generation, owner)
 

@@ -36,11 +36,11 @@ def _bindings(tasks: Sequence[NewTask]) -> list[tuple[str, int, str]]:
     return sorted({(task.conversation, task.generation, task.owner) for task in tasks if task.conversation is not None})
 
 
-def enter(s: Session, conversation: str, generation: int, owner: str) -> list[str]:
+def enter(s: Session, conversation: str, generation: int, owner: str | None) -> list[str]:
     """Lock a conversation at a generation, made or advanced if need be (see `TaskStore.advance`)."""
-    s.run("conversation_add", id=conversation, owner=owner, generation=generation)
+    s.run("conversation_add", id=conversation, owner=owner or "", generation=generation)
     row = s.one("conversation_lock", id=conversation)
-    if row is None or row[0] != owner:
+    if row is None or owner not in (None, row[0]):
         raise NotFoundError("conversation", conversation)
     if generation < row[1]:
         raise StaleGenerationError(conversation, generation, row[1])
