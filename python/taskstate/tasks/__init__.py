@@ -5,7 +5,8 @@ Start with `task` and `DurableTasks`.
 
 from __future__ import annotations
 
-from .context import Outcome, TaskContext
+from .children import Outcome
+from .context import TaskContext
 from .definition import Definition, Limits, task
 from .durable import DurableTasks
 from .handle import TaskHandle

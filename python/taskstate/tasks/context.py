@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import inspect
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, Literal, TypeVar, cast, overload
 
 import orjson
 
-from ..errors import FanOutError, NondeterminismError, TaskUnsuccessfulError, WaitTimeoutError
-from ..ids import derived_id, ordered_id, random_id
+from ..errors import FanOutError, NondeterminismError, WaitTimeoutError
+from ..ids import derived_id, random_id
+from .children import Outcome, new_task, outcome_of
 from .definition import Definition, check_name
-from .payload import Contract, hash_of, hash_of_arguments, text_of
+from .payload import hash_of_arguments, text_of
 from .protocol import TaskStore
-from .records import ChildOutcome, Claim, Mode, NewTask, NewWait, StoredCheckpoint, StoredWait
+from .records import Claim, Mode, NewWait, StoredCheckpoint, StoredWait
+from .steps import called, returned, wants_key
 from .waiting import Suspended, Waits
 
 T = TypeVar("T")
 
-_ANY: Contract[Any] = Contract(Any, "checkpoint")
 _MAX_KEY = 500
-
-current: contextvars.ContextVar[TaskContext | None] = contextvars.ContextVar("taskstate_task", default=None)
-"""The context of the task whose function is running here; None in its steps."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a child ended: `result` if `state` is `succeeded`, else `error_code` and `message`."""
-
-    task_id: str
-    name: str
-    state: str
-    result: Any = None
-    error_code: str | None = None
-    message: str | None = None
-
-    def value(self) -> Any:
-        """The result; TaskUnsuccessfulError if there is none."""
-        if self.state != "succeeded":
-            raise TaskUnsuccessfulError(self.task_id, self.name, self.state, self.error_code, self.message)
-        return self.result
 
 
 class TaskContext:
@@ -142,15 +118,15 @@ class TaskContext:
         key, ordinal = self._key(name), self._next()
         input_hash = hash_of_arguments(args, kwargs)
         place = f"{self.name}.{key}"
-        contract = _returned(function)
+        contract = returned(function)
         with self.waits.step():
             stored = self._recorded(key, input_hash)
             if stored is None:
                 self.in_flight[key] = None
-                if _wants_key(function):
+                if wants_key(function):
                     kwargs["idempotency_key"] = self.idempotency_key(key)
                 try:
-                    value = await _called(function, args, kwargs)
+                    value = await called(function, args, kwargs)
                 except Exception:
                     self.in_flight.pop(key, None)  # it has ended, if badly
                     raise
@@ -169,6 +145,39 @@ class TaskContext:
         found = self._find(definition)
         (outcome,) = await self._children(found, [input], key or found.name, 0, "child")
         return cast("T", outcome.value())
+
+    @overload
+    async def fan_out(
+        self,
+        definition: Definition[Any, T] | str,
+        inputs: Sequence[Any],
+        *,
+        limit: int | None = None,
+        settle: Literal[False] = False,
+        key: str | None = None,
+    ) -> list[T]: ...
+
+    @overload
+    async def fan_out(
+        self,
+        definition: Definition[Any, T] | str,
+        inputs: Sequence[Any],
+        *,
+        limit: int | None = None,
+        settle: Literal[True],
+        key: str | None = None,
+    ) -> list[Outcome]: ...
+
+    @overload
+    async def fan_out(
+        self,
+        definition: Definition[Any, T] | str,
+        inputs: Sequence[Any],
+        *,
+        limit: int | None = None,
+        settle: bool,
+        key: str | None = None,
+    ) -> list[Any]: ...
 
     async def fan_out(
         self,
@@ -289,7 +298,7 @@ class TaskContext:
         if wait is None or wait.outcome is None:
             await self.waits.until(key, f"{reason}:{definition.name}")
         with self.waits.step():
-            return [_outcome(child, definition) for child in await self._store.children(self.task_id, key)]
+            return [outcome_of(child, definition) for child in await self._store.children(self.task_id, key)]
 
     async def _spawn(
         self,
@@ -319,66 +328,3 @@ class TaskContext:
                 self._recorded(key, input_hash)
         found: list[str] = orjson.loads(stored.value)
         return found
-
-
-def new_task(
-    definition: Definition[Any, Any],
-    input: Any,
-    mode: Mode,
-    *,
-    id: str | None = None,
-    notify: bool = False,
-    **binding: Any,
-) -> NewTask:
-    """A task to be stored, its input validated, encoded and measured."""
-    limits = definition.limits
-    text = definition.input.encode(input, f"{definition.name}.input", limits.max_input_bytes)
-    return NewTask(
-        id or ordered_id(),
-        definition.name,
-        definition.version,
-        mode,
-        text,
-        hash_of(text),
-        limits.attempts,
-        round(limits.lease_s * 1000),
-        limits.max_result_bytes,
-        notify=notify,
-        **binding,
-    )
-
-
-def _outcome(child: ChildOutcome, definition: Definition[Any, Any]) -> Outcome:
-    result = None
-    if child.state == "succeeded" and child.result is not None:
-        result = definition.result.decode(child.result, f"{definition.name}.result")
-    return Outcome(child.id, child.name, child.state, result, child.code, child.message)
-
-
-@lru_cache(maxsize=1024)
-def _returned(function: Callable[..., Any]) -> Contract[Any]:
-    """The contract of what a step gives: what its function is annotated with, else any JSON data."""
-    try:
-        kind = get_type_hints(function).get("return", Any)
-        return _ANY if kind is Any else Contract(kind, "checkpoint")
-    except Exception:  # noqa: BLE001 - no annotations, or none that pydantic knows
-        return _ANY
-
-
-@lru_cache(maxsize=1024)
-def _wants_key(function: Callable[..., Any]) -> bool:
-    try:
-        return "idempotency_key" in inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-
-
-async def _called(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    token = current.set(None)  # a step is whole in itself: what it starts has nothing to do with the context
-    try:
-        if inspect.iscoroutinefunction(function):
-            return await function(*args, **kwargs)
-        value = await asyncio.to_thread(function, *args, **kwargs)
-        return await value if inspect.isawaitable(value) else value
-    finally:
-        current.reset(token)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, get_type_hints, overload
 
 from ..errors import ConfigurationError
 from .payload import Contract
@@ -85,11 +85,24 @@ class Definition(Generic[I_contra, O_co]):
     @property
     def is_async(self) -> bool:
         """Whether the function is a coroutine function; any other one runs in a thread."""
-        return inspect.iscoroutinefunction(self.function)
+        call = getattr(self.function, "__call__", None)  # noqa: B004 - the method of an object that is called
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     def __call__(self, ctx: Any, input: Any) -> Any:
         """What the function gives; a coroutine, if it is async."""
         return self.function(ctx, input)
+
+
+class TaskDecorator(Protocol):
+    """Makes a definition of a function `(ctx, input)`, and keeps its types."""
+
+    @overload
+    def __call__(
+        self, function: Callable[[Any, I_contra], Coroutine[Any, Any, O_co]]
+    ) -> Definition[I_contra, O_co]: ...
+
+    @overload
+    def __call__(self, function: Callable[[Any, I_contra], O_co]) -> Definition[I_contra, O_co]: ...
 
 
 def task(
@@ -101,7 +114,7 @@ def task(
     accepts: tuple[int, ...] = (),
     description: str | None = None,
     limits: Limits | None = None,
-) -> Callable[[Callable[..., Any]], Definition[Any, Any]]:
+) -> TaskDecorator:
     """Make a task of a function `(ctx, input)`, async or not.
 
     `input` and `result` are types that pydantic knows; left out, they are what the function is annotated with, else

@@ -12,8 +12,7 @@ from typing import Any, Self, TypeVar
 
 from ..errors import ConfigurationError, LifecycleError
 from ..ids import random_id
-from . import context
-from .context import new_task
+from .children import new_task
 from .definition import Definition, check_name
 from .ends import Ends
 from .handle import TaskHandle
@@ -23,6 +22,7 @@ from .payload import text_of
 from .protocol import TaskStore
 from .reading import Reading
 from .records import ENDED, State, Topic
+from .steps import current
 from .stores import open_store
 from .telemetry import Spans
 from .tools import TaskTools
@@ -159,7 +159,7 @@ class DurableTasks(Reading):
         Raises what `result` raises. Cancelling this call, or its `timeout`, doesn't cancel the task. Within a task
         this is the context's `run`: the task is suspended meanwhile, and bound as its parent is.
         """
-        inside = context.current.get()
+        inside = current.get()
         if inside is not None:
             return await inside.run(definition, input)
         found = self.definition(definition)
@@ -222,7 +222,7 @@ class DurableTasks(Reading):
         found = self.definition(definition)
         binding = _binding(owner, conversation, generation, single_flight, priority, delay_s)
         values = list(inputs)
-        inside = context.current.get()
+        inside = current.get()
         if task_ids is None and single_flight is None and inside is not None:
             task_ids = inside.own_ids(found.name, len(values))
         ids = [None] * len(values) if task_ids is None else [_given_id(id) for id in task_ids]

@@ -10,19 +10,31 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias
 
-from ..errors import LeaseLostError, NondeterminismError, PayloadError, StorageError, TaskFailure
+from ..errors import (
+    FanOutError,
+    LeaseLostError,
+    NondeterminismError,
+    PayloadError,
+    StorageError,
+    TaskFailure,
+    TaskUnsuccessfulError,
+    WaitTimeoutError,
+)
 from ..storage.worker import Outcome, attempt
 from .backoff import delay_ms
-from .context import TaskContext, current
+from .context import TaskContext
 from .definition import Definition
 from .protocol import TaskStore
 from .records import Claim, Ending
+from .steps import current
 from .sync_context import SyncTaskContext
 from .telemetry import Spans
 from .waiting import Suspended
 
 _log = logging.getLogger(__name__)
 
+# What these say is recorded: another attempt would come to the same.
+_RECORDED: Final = (PayloadError, NondeterminismError, TaskUnsuccessfulError, FanOutError, WaitTimeoutError)
 _PATIENCE: Final = 1.0  # seconds that a function has to end once it was cancelled
 _MESSAGE: Final = 2000  # characters of an error's text that are kept
 _RETRY: Final = 0.2  # seconds between attempts to record an end
@@ -202,7 +214,7 @@ class Leg:
         code, message = "error", f"{type(error).__name__}: {error}"
         if isinstance(error, TaskFailure):
             code, message, retry = error.code, error.message, retry if error.retry else None
-        elif isinstance(error, PayloadError | NondeterminismError):
+        elif isinstance(error, _RECORDED):
             code, message, retry = error.code, str(error), None
         elif isinstance(error, asyncio.CancelledError):
             code, message = "cancelled_itself", "its function was cancelled from within"

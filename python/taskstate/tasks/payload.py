@@ -31,7 +31,7 @@ class Contract(Generic[T]):
         try:
             kept = self._adapter.validate_python(value)
             plain = self._adapter.dump_python(kept, mode="json", warnings="error")
-        except (ValidationError, PydanticSerializationError) as error:
+        except Exception as error:  # noqa: BLE001 - a type's own code may raise anything
             raise self._invalid(place, error) from None
         return text_of(plain, self._what, place, limit)
 
@@ -41,7 +41,7 @@ class Contract(Generic[T]):
             return self._adapter.validate_python(decode(text.encode(), place))
         except CorruptRecordError as error:
             raise PayloadError(f"{self._what}_invalid", place, error.reason) from None
-        except ValidationError as error:
+        except Exception as error:  # noqa: BLE001 - as above
             raise self._invalid(place, error) from None
 
     def plain(self, value: T) -> Any:
@@ -52,7 +52,7 @@ class Contract(Generic[T]):
         """The JSON schema of what is accepted."""
         return self._adapter.json_schema()
 
-    def _invalid(self, place: str, error: ValidationError | PydanticSerializationError) -> PayloadError:
+    def _invalid(self, place: str, error: Exception) -> PayloadError:
         return PayloadError(f"{self._what}_invalid", place, _reason(error))
 
 
@@ -67,9 +67,11 @@ def text_of(value: object, what: What, place: str, limit: int) -> str:
     return text.decode()
 
 
-def _reason(error: ValidationError | PydanticSerializationError) -> str:
-    if not isinstance(error, ValidationError):
+def _reason(error: Exception) -> str:
+    if isinstance(error, PydanticSerializationError):
         return "can't be turned into JSON"
+    if not isinstance(error, ValidationError):
+        return f"{type(error).__name__} where it was validated"
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     shown = [f"{'.'.join(map(str, fault['loc'])) or 'value'}: {fault['msg']}" for fault in faults[:5]]
     return "; ".join(shown) + (f"; and {len(faults) - 5} more" if len(faults) > 5 else "")
@@ -82,5 +84,19 @@ def hash_of(text: str) -> str:
 
 def hash_of_arguments(args: Sequence[object], kwargs: dict[str, object]) -> str:
     """What tells one call from another; an argument that isn't data counts by its type only."""
-    text = to_json([list(args), kwargs], fallback=lambda value: f"<{type(value).__qualname__}>", inf_nan_mode="strings")
-    return hash_of(text.decode())
+    parts = [_data_of(value) for value in args] + [[name, _data_of(kwargs[name])] for name in sorted(kwargs)]
+    return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _data_of(value: object) -> Any:
+    if isinstance(value, set | frozenset):  # in another process they have another order
+        return sorted((_data_of(item) for item in value), key=lambda item: orjson.dumps(item))
+    try:
+        text = to_json(value, fallback=_type_of, inf_nan_mode="strings", bytes_mode="base64")
+        return orjson.loads(text)
+    except ValueError:  # a cycle, a lone surrogate
+        return _type_of(value)
+
+
+def _type_of(value: object) -> str:
+    return f"<{type(value).__qualname__}>"

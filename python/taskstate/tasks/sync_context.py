@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
+from .children import Outcome
 from .context import TaskContext
 from .definition import Definition
 
@@ -39,6 +40,28 @@ class SyncTaskContext:
     def run(self, definition: Definition[Any, T] | str, input: Any, *, key: str | None = None) -> T:
         """See `TaskContext.run`."""
         return self._do(self._context.run(definition, input, key=key))
+
+    @overload
+    def fan_out(
+        self,
+        definition: Definition[Any, T] | str,
+        inputs: Sequence[Any],
+        *,
+        limit: int | None = None,
+        settle: Literal[False] = False,
+        key: str | None = None,
+    ) -> list[T]: ...
+
+    @overload
+    def fan_out(
+        self,
+        definition: Definition[Any, T] | str,
+        inputs: Sequence[Any],
+        *,
+        limit: int | None = None,
+        settle: Literal[True],
+        key: str | None = None,
+    ) -> list[Outcome]: ...
 
     def fan_out(
         self,

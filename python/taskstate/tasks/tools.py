@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..errors import ConfigurationError, PayloadError, TaskUnsuccessfulError
 from ..types import JSON, ToolSpec
-from . import context
 from .definition import Definition
+from .steps import current
 
 if TYPE_CHECKING:
     from .durable import DurableTasks
@@ -63,7 +63,7 @@ class TaskTools:
         input = arguments.get("input") if wrapped else dict(arguments)
         binding: dict[str, Any] = self._binding
         try:
-            inside = context.current.get()
+            inside = current.get()
             if self._mode == "background" and inside is not None:
                 return {"task_id": await inside.start(definition, input), "state": "started"}
             if self._mode == "background":

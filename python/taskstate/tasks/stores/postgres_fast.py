@@ -41,7 +41,11 @@ def finish(s: Session, lease: Lease, how: Ending) -> State:
 
 
 def finish_together(s: Session, asked: Sequence[tuple[Lease, Ending]]) -> set[str]:
-    """End all those that succeeded, left no waits and weren't asked to cancel, at once; their ids."""
+    """End all those that succeeded, left no waits and weren't asked to cancel, at once; their ids.
+
+    Not those that a conversation listens to: who listens is only known for sure once the row is locked, and a
+    statement doesn't see what was committed while it waited for a lock.
+    """
     well = {lease.id: (lease, how) for lease, how in asked if how.kind == "succeeded" and not how.waited}
     if not well:
         return set()
@@ -54,7 +58,7 @@ def finish_together(s: Session, asked: Sequence[tuple[Lease, Ending]]) -> set[st
     )
     if rows:
         s.touch("ended")
-    if any(heard for _, heard in rows):
+    if any(awaited for _, awaited in rows):
         s.touch("outbox")
     return {id for id, _ in rows}
 

@@ -52,7 +52,7 @@ WITH asked AS (
         AS a (id, fence, result, ending)),
 held AS (
     SELECT t.id FROM taskstate_task t JOIN asked a ON a.id = t.id
-    WHERE t.fence = a.fence AND t.state = 'running' AND t.cancel_requested_at IS NULL
+    WHERE t.fence = a.fence AND t.state = 'running' AND t.cancel_requested_at IS NULL AND t.subscribed = 0
     ORDER BY t.id FOR NO KEY UPDATE OF t),
 done AS (
     UPDATE taskstate_task AS t SET
@@ -60,7 +60,7 @@ done AS (
         lease_expires_at = NULL, available_at = NULL, slot = NULL, finished_at = {now}
     FROM asked a
     WHERE t.id = a.id AND t.id IN (SELECT id FROM held)
-    RETURNING t.id, t.fence, t.failures, t.events, t.awaited, t.parent_id, t.subscribed, a.ending),
+    RETURNING t.id, t.fence, t.failures, t.events, t.awaited, t.parent_id, a.ending),
 noted AS (
     INSERT INTO taskstate_attempt (task_id, fence, number, worker, started_at, ended_at, outcome, ending)
     SELECT t.id, t.fence, t.failures + 1, t.worker, t.started_at, {now}, 'succeeded', done.ending
@@ -68,18 +68,8 @@ noted AS (
 to_parent AS (
     INSERT INTO taskstate_delivery (
         task_id, target, target_id, kind, generation, seq, state, available_at, created_at)
-    SELECT id, 'parent', parent_id, 'result', 0, events, 'pending', {now}, {now} FROM done WHERE awaited = 1),
-to_conversations AS (
-    INSERT INTO taskstate_delivery (
-        task_id, target, target_id, kind, generation, seq, state, reason, task_state, available_at, created_at)
-    SELECT
-        d.id, 'conversation', s.conversation_id, 'result', s.generation, d.events,
-        CASE WHEN d.awaited = 1 THEN 'suppressed' ELSE 'pending' END,
-        CASE WHEN d.awaited = 1 THEN 'consumed' END, 'succeeded', {now}, {now}
-    FROM done d JOIN taskstate_subscription s ON s.task_id = d.id
-    WHERE d.subscribed = 1 AND s.ended_at IS NULL
-    ORDER BY d.id, s.conversation_id, s.generation)
-SELECT id, awaited + subscribed FROM done
+    SELECT id, 'parent', parent_id, 'result', 0, events, 'pending', {now}, {now} FROM done WHERE awaited = 1)
+SELECT id, awaited FROM done
 
 -- name: checkpoint_put
 WITH held AS (

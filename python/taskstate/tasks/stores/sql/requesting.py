@@ -50,9 +50,17 @@ def enter(s: Session, conversation: str, generation: int, owner: str | None) -> 
 def _supersede(s: Session, conversation: str, generation: int) -> list[str]:
     s.run("conversation_advance", id=conversation, generation=generation)
     place = {"conversation_id": conversation, "generation": generation}
-    rows = s.all("bound_lock", **place)
+    over: list[str] = []
+    while rows := s.all("bound_lock", **place):  # again, for what a task that was running then spawned meanwhile
+        over += _end_outdated(s, rows, place)
+    s.run("subscriptions_end", **place)
+    return over
+
+
+def _end_outdated(s: Session, rows: Sequence[Row], place: Mapping[str, Any]) -> list[str]:
+    """Bind tasks of older generations to whoever else listens; the ids of those that ended, as nobody does."""
     wanted = sorted({id for row in rows for id in row})
-    live = {task: (where, at) for task, where, at in s.all("subscriptions_live", ids=wanted, **place)} if rows else {}
+    live = {task: (where, at) for task, where, at in s.all("subscriptions_live", ids=wanted, **place)}
     over: list[str] = []
     for id, root in rows:
         binding = live.get(id) or live.get(root)
@@ -64,7 +72,6 @@ def _supersede(s: Session, conversation: str, generation: int) -> list[str]:
         note(s, over, "superseded")
         end(s, over, "superseded", bump=True, orphans=False)
         s.touch("leases")
-    s.run("subscriptions_end", **place)
     return over
 
 
