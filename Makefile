@@ -1,5 +1,5 @@
 # Each target does all its own set-up, from a fresh clone on, in .venv. Paths are relative: the folder may hold a space.
-#   make demo | test | lint | bench | clean        PYTHON=python3.12 make test   (after make clean)
+#   make demo | test | lint | bench | chaos | clean        PYTHON=python3.12 make test   (after make clean)
 #   DIR=folder make demo
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -62,6 +62,10 @@ lint-style:
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	.venv/bin/lint-imports --no-logo
+
+# Workers killed at random for a minute, and a server restarted under them; CHAOS_SEED=number repeats a storm.
+chaos: $(NATIVE) .venv/.with-test
+	CHAOS=long $(PY) -m pytest -s tests/tasks/test_chaos.py
 
 bench: $(NATIVE) .venv/.with-test .venv/.with-bench
 	$(PY) -m pytest benches --benchmark-only

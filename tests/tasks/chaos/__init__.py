@@ -1,0 +1,1 @@
+"""Work under kill -9, and what must hold of it afterwards."""
