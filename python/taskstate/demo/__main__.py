@@ -1,9 +1,13 @@
-"""`python -m taskstate.demo DIR`: review a folder of proposals, across a process that kills itself half-way."""
+"""`python -m taskstate.demo DIR`: review a folder of proposals, across a process that kills itself half-way.
+
+What a process doesn't do it doesn't import: it takes several for one review.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -12,15 +16,16 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from taskstate.errors import TaskStateError
 
 from .artifacts import Artifacts
-from .changes import change_criteria, find_document, is_recorded, update_source
-from .compare import COLUMNS, tables
 from .documents import FolderError, list_folder, read_folder
 from .job import Job
-from .review import Outcome, forget, review
+
+if TYPE_CHECKING:
+    from .review import Outcome
 
 OK, FAILED, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 CRASH_AFTER = 3
@@ -98,11 +103,15 @@ def _job(options: argparse.Namespace) -> Job:
 
 def _supervise(job: Job, options: argparse.Namespace) -> int:
     """Check the folder, change what was asked for, and have the work done in processes of their own."""
+    from .changes import change_criteria, find_document, is_recorded, update_source
+
     amended = None if options.update_source is None else find_document(job, options.update_source)
     count = _look_over(job, options.limit, fresh=options.fresh)
     job.out.mkdir(parents=True, exist_ok=True)
     job.state.parent.mkdir(parents=True, exist_ok=True)
     if options.fresh:
+        from .review import forget
+
         asyncio.run(forget(job))
     say(f"Review of {count} document{'s' * (count > 1)} in {job.folder}, thread {job.thread_id}\n")
     # With few documents the last one is left for the second process.
@@ -164,6 +173,9 @@ def _child(job: Job, after: int) -> tuple[int, int]:
 
 
 def _work(job: Job) -> int:
+    logging.getLogger("taskstate.tasks").setLevel(logging.ERROR)  # that a lease expired is part of the show
+    from .review import review
+
     outcome = asyncio.run(review(job, say))
     if outcome.unfinished:
         say("No comparison: " + "; ".join(outcome.unfinished))
@@ -173,6 +185,8 @@ def _work(job: Job) -> int:
 
 
 def _show(outcome: Outcome) -> None:
+    from .compare import COLUMNS, tables
+
     shown = list(tables(outcome.extracts, width=34, criteria=outcome.criteria))
     for table in shown[:SHOWN]:
         say("\n" + table)

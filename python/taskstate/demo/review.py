@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from .compare import comparison
 from .documents import Folder, read_folder
 from .evidence import ReviewRecord
 from .extract import extract
+from .extraction import MAKING, Extraction, history_lines
+from .extraction import forget as forget_tasks
 from .job import Job
 from .rule import COMPARISON_UNIT, unit_id
 from .show import assessment_table, plan_table
@@ -43,10 +45,11 @@ class Outcome:
 
 
 async def forget(job: Job) -> None:
-    """Start over: remove the thread's states, its restart record and the artifacts of earlier reviews."""
+    """Start over: remove the thread's states, its restart record and what earlier reviews made, and end its tasks."""
     async with Harness(storage=SQLiteStorage(job.state), layers=layers()) as harness:
         await harness.threads.delete(job.thread_id)
         await RecordStore(harness.storage).delete(job.thread_id)
+    await forget_tasks(job)
     Artifacts(job.out).clear()
 
 
@@ -87,7 +90,7 @@ class Reviewer:
         self._artifacts = Artifacts(job.out)
         self._sources = {unit_id(source.name): source for source in folder.sources}
         self._steps: dict[str, str] = {}
-        self._extractions = 0
+        self._extracted: set[str] = set()
         self._width = min(max(map(len, [*self._sources, COMPARISON_UNIT])), 48)
 
     async def begin(self) -> None:
@@ -108,15 +111,53 @@ class Reviewer:
                 await self._list_file(name)
 
     async def work(self) -> None:
-        """Do what is planned; a check that fails asks for another plan.
+        """Do what is planned, extractions as durable tasks; a check that fails asks for another plan.
 
         The comparison waits for a plan without other steps: an extract that is made again may be the same as before.
         """
+        documents = {source.name: source.sha256 for source in self._folder.sources}
+        extraction = Extraction(self._job, documents, self)
         taken = True
         while taken:
             steps = plan(await self._record.look()).transitions
-            before = [step for step in steps if step.subject != COMPARISON_UNIT]
-            taken = await self._take(before) or await self._take(steps)
+            taken = await self._take_before(steps, extraction) or await self._take(steps)
+        if extraction.history:
+            for line in ("", "What is recorded of the tasks:", *history_lines(extraction.history), ""):
+                self._say(line)
+
+    async def _take_before(self, steps: Sequence[Transition], extraction: Extraction) -> bool:
+        """Take all steps but those of the comparison."""
+        taken = await self._take(step for step in steps if step.op == "observe")
+        left = [step for step in steps if step.subject in self._sources and self._steps.get(step.subject) != "failed"]
+        units = await extraction.begin(left)
+        taken = await self._take(step for step in left if step.subject not in units) or taken
+        if units:
+            await extraction.end()
+        return bool(units) or taken
+
+    async def make(self, unit: str) -> str:
+        """See `Steps`."""
+        for step in await self._planned(unit, MAKING):
+            await self._make(step)
+        return self._steps.get(unit, "there already")
+
+    async def check(self, unit: str) -> str:
+        """See `Steps`."""
+        for step in await self._planned(unit, ("validate", "recheck")):
+            await self._check(step)
+        return self._record.record.completion_rule.units[unit].state
+
+    def between(self, unit: str) -> None:
+        """See `Steps`: here a process kills itself that was asked to."""
+        if self._steps.get(unit) == "extracted" and unit not in self._extracted:
+            self._extracted.add(unit)
+            if len(self._extracted) == self._job.crash_after:
+                self._line(unit, "extracted", "recorded, not checked yet: this process now kills itself")
+                kill_myself()
+
+    async def _planned(self, unit: str, ops: Sequence[str]) -> list[Transition]:
+        steps = plan(await self._record.look()).transitions
+        return [step for step in steps if step.subject == unit and step.op in ops][:1]
 
     async def _take(self, steps: Iterable[Transition]) -> bool:
         return any([await self._do(step) for step in steps])
@@ -160,13 +201,9 @@ class Reviewer:
             location = self._record.free_place(location)
             content = self._made(name)
             self._artifacts.write(location, content)
+            self._steps[name] = "extracted" if name in self._sources else "compared"
+        self._steps.setdefault(name, "attached")
         await self._record.take_in(step, location, content)
-        self._steps[name] = "attached" if step.op == "attach" else "extracted" if name in self._sources else "compared"
-        if self._steps[name] == "extracted":
-            self._extractions += 1
-            if self._extractions == self._job.crash_after:
-                self._line(name, "extracted", "recorded, not checked yet: this process now kills itself")
-                kill_myself()
 
     def _made(self, name: str) -> bytes:
         source = self._sources.get(name)

@@ -12,11 +12,12 @@ import orjson
 from ..errors import FanOutError, NondeterminismError, WaitTimeoutError
 from ..ids import derived_id, random_id
 from .children import Outcome, new_task, outcome_of
-from .definition import Definition, check_name
+from .definition import Definition, check_name, check_seconds, check_whole
 from .payload import hash_of_arguments, text_of
 from .protocol import TaskStore
 from .records import Claim, Mode, NewWait, StoredCheckpoint, StoredWait
 from .steps import called, returned, wants_key
+from .telemetry import Spans
 from .waiting import Suspended, Waits
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class TaskContext:
         find: Callable[[Definition[Any, Any] | str], Definition[Any, Any]],
         checkpoints: Sequence[StoredCheckpoint],
         waits: Sequence[StoredWait],
+        deadline: Callable[[], float],
     ) -> None:
         self._claim = claim
         self._definition = definition
@@ -50,10 +52,10 @@ class TaskContext:
         self._keys: Counter[str] = Counter()
         self._ordinal = 0
         self._stop = asyncio.Event()
-        self.waits = Waits(store, claim.lease)
+        self.waits = Waits(store, claim.lease, deadline)
         self.in_flight: dict[str, None] = {}
         self.left = asyncio.Event()
-        """Set when the task is no longer this function's: nothing that it still does through this is done."""
+        """Set by `leave`."""
 
     @property
     def task_id(self) -> str:
@@ -194,8 +196,9 @@ class TaskContext:
         outcomes are given instead.
         """
         found = self._find(definition)
-        places = 0 if limit is None else max(1, limit)
-        outcomes = await self._children(found, list(inputs), key or found.name, places, "fan_out")
+        if limit is not None:
+            check_whole("limit", limit, 1)
+        outcomes = await self._children(found, list(inputs), key or found.name, limit or 0, "fan_out")
         if settle:
             return list(outcomes)
         if any(outcome.state != "succeeded" for outcome in outcomes):
@@ -215,11 +218,14 @@ class TaskContext:
 
     async def sleep(self, seconds: float, *, key: str | None = None) -> None:
         """Wait for that long, without holding a worker."""
+        check_seconds("seconds", seconds, -(10**9))  # a time that has passed is no wait
         await self._wait(self._key(key or "sleep"), "sleep", None, seconds, "sleep")
 
     async def wait_for(self, name: str, timeout: float | None = None, *, key: str | None = None) -> Any:
         """The payload of a signal of this name, without holding a worker; WaitTimeoutError after `timeout` seconds."""
         check_name("signal", name)
+        if timeout is not None:
+            check_seconds("timeout", timeout, -(10**9))
         wait = await self._wait(self._key(key or f"signal:{name}"), "signal", name, timeout, f"signal:{name}")
         if wait.outcome == "timeout":
             raise WaitTimeoutError(name)
@@ -239,6 +245,9 @@ class TaskContext:
 
     async def guarded(self, work: Coroutine[Any, Any, T]) -> T:
         """For a function in a thread: `work`, or Suspended as soon as the task is, since no one can cancel a thread."""
+        if self.left.is_set():
+            work.close()
+            raise Suspended
         running = asyncio.ensure_future(work)
         left = asyncio.ensure_future(self.left.wait())
         try:
@@ -254,6 +263,14 @@ class TaskContext:
         """Ids for tasks that this function starts beside itself: the same ones when it runs again."""
         key = self._key(f"start:{name}")
         return [derived_id(self.task_id, f"{key}/{number}") for number in range(count)]
+
+    def leave(self) -> None:
+        """For the worker: the task is no longer this function's, and nothing that it still does through this is done.
+
+        A function that ignores that it was cancelled would do steps beside another worker.
+        """
+        self.left.set()
+        self.waits.over = True
 
     def ask_to_stop(self) -> None:
         """For the worker: the task was cancelled."""
@@ -313,7 +330,8 @@ class TaskContext:
         """Start children unless they are recorded; their ids."""
         ordinal = self._next()
         mode: Mode = "foreground" if awaited else "background"
-        children = [new_task(definition, input, mode, notify=notify) for input in inputs]
+        carrier = Spans.carrier()
+        children = [new_task(definition, input, mode, notify=notify, traceparent=carrier) for input in inputs]
         input_hash = hash_of_arguments([definition.name, *(child.input_hash for child in children)], {})
         self.waits.opened |= awaited
         stored = self._recorded(key, input_hash)

@@ -45,21 +45,23 @@ class Limits:
             ("max_result_bytes", 1),
             ("max_checkpoint_bytes", 1),
         ):
-            _whole(name, getattr(self, name), least)
+            check_whole(name, getattr(self, name), least)
         if self.concurrency is not None:
-            _whole("concurrency", self.concurrency, 1)
+            check_whole("concurrency", self.concurrency, 1)
         for name, low in (("backoff_s", 0), ("backoff_max_s", 0), ("cancel_grace_s", 0), ("lease_s", 0.1)):
-            _seconds(name, getattr(self, name), low)
+            check_seconds(name, getattr(self, name), low)
         if self.timeout_s is not None:
-            _seconds("timeout_s", self.timeout_s, 0.001)
+            check_seconds("timeout_s", self.timeout_s, 0.001)
 
 
-def _whole(name: str, value: object, least: int) -> None:
+def check_whole(name: str, value: object, least: int) -> None:
+    """ConfigurationError unless `value` is a whole number of at least `least`, within 31 bits."""
     if type(value) is not int or not least <= value < 2**31:
         raise ConfigurationError(f"{name} must be a whole number of at least {least}")
 
 
-def _seconds(name: str, value: object, least: float) -> None:
+def check_seconds(name: str, value: object, least: float) -> None:
+    """ConfigurationError unless `value` is a number of seconds of at least `least`, up to 10^9."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= 10**9:
         raise ConfigurationError(f"{name} must be a number of seconds of at least {least}")
 
@@ -123,7 +125,7 @@ def task(
     """
     check_name("name", name)
     for number in (version, *accepts):
-        _whole("version", number, 1)
+        check_whole("version", number, 1)
 
     def decorate(function: Callable[..., Any]) -> Definition[Any, Any]:
         hints = _hints(function)

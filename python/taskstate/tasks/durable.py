@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from ..errors import ConfigurationError, LifecycleError
 from ..ids import random_id
 from .children import new_task
-from .definition import Definition, check_name
+from .definition import Definition, check_name, check_seconds, check_whole
 from .ends import Ends
 from .handle import TaskHandle
 from .inbox import Bell
@@ -57,17 +57,18 @@ class DurableTasks(Reading):
         migrate: bool = True,
     ) -> None:
         self._types = _by_name(types)
-        if type(concurrency) is not int or concurrency < 1:
-            raise ConfigurationError("concurrency must be a whole number of at least 1")
-        if not 0 < poll_s <= 3600:
+        if isinstance(poll_s, bool) or not isinstance(poll_s, int | float) or not 0 < poll_s <= 3600:
             raise ConfigurationError("poll_s must be a number of seconds above 0, up to 3600")
         self.store: TaskStore = store if isinstance(store, TaskStore) else open_store(store)
+        check_seconds("grace_s", grace_s, 0)
+        if name is not None:
+            check_name("name", name)
         self.name = name or f"{socket.gethostname()}-{os.getpid()}-{random_id()[:6]}"
         self._poll = poll_s
         self._grace = grace_s
         self._migrate = migrate
         self._spans = Spans()
-        self._concurrency = concurrency
+        self._concurrency = _concurrency(concurrency)
         self._works = worker
         self._worker: Worker | None = None
         self._keeper: Keeper | None = None
@@ -98,6 +99,8 @@ class DurableTasks(Reading):
 
     async def close(self, grace_s: float | None = None) -> Stopped:
         """Stop the worker and let go of the store; what became of the tasks that it held. Idempotent."""
+        if grace_s is not None:
+            check_seconds("grace_s", grace_s, 0)
         stopped = Stopped()
         if self._loop is None:
             return stopped
@@ -111,6 +114,26 @@ class DurableTasks(Reading):
             self._unsubscribe()
             self._worker = self._keeper = self._loop = None
             await self.store.close()
+        return stopped
+
+    async def serve(
+        self, until: asyncio.Event, *, concurrency: int | None = None, grace_s: float | None = None
+    ) -> Stopped:
+        """Open these durable tasks, run a worker until the event is set, close; what became of the tasks that it held.
+
+        A worker runs even with `worker=False`.
+        """
+        if concurrency is not None:
+            self._concurrency = _concurrency(concurrency)
+        works, self._works = self._works, True
+        try:
+            await self.__aenter__()
+        finally:
+            self._works = works
+        try:
+            await until.wait()
+        finally:
+            stopped = await self.close(grace_s)
         return stopped
 
     def _start_worker(self) -> None:
@@ -294,6 +317,9 @@ class DurableTasks(Reading):
         unknown = sorted(set(ttl_s) - set(ENDED))
         if unknown:
             raise ConfigurationError(f"only tasks that ended are removed, not {', '.join(unknown)}")
+        check_whole("limit", limit, 1)
+        for state, seconds in ttl_s.items():
+            check_seconds(state, seconds, 0)
         ttl_ms = {state: round(seconds * 1000) for state, seconds in ttl_s.items()}
         total = 0
         while removed := await self._open().purge(ttl_ms, limit=limit):
@@ -322,6 +348,11 @@ def _by_name(types: Sequence[Definition[Any, Any]]) -> dict[str, Definition[Any,
     return found
 
 
+def _concurrency(value: int) -> int:
+    check_whole("concurrency", value, 1)
+    return value
+
+
 def _binding(
     owner: str, conversation: str | None, generation: int, single_flight: str | None, priority: int, delay_s: float
 ) -> dict[str, Any]:
@@ -333,8 +364,7 @@ def _binding(
         check_name("single_flight", single_flight)
     if type(priority) is not int or not -(2**31) <= priority < 2**31:
         raise ConfigurationError("priority must be a whole number of 32 bits")
-    if not 0 <= delay_s <= 10**9:
-        raise ConfigurationError("delay_s must be a number of seconds of at least 0")
+    check_seconds("delay_s", delay_s, 0)
     return {
         "owner": owner,
         "conversation": conversation,

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from ..errors import NotFoundError
 from .backoff import jittered
+from .definition import check_seconds, check_whole
 from .plain import EventInfo, event_info
 from .protocol import TaskStore
 from .records import Topic
@@ -56,6 +57,8 @@ class Inbox:
 
     async def take(self, *, limit: int = 100, wait_s: float = 0.0) -> list[EventInfo]:
         """The next events, in order; none there, wait up to `wait_s` seconds for the first."""
+        check_whole("limit", limit, 1)
+        check_seconds("wait_s", wait_s, 0)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait_s
         came = asyncio.Event()

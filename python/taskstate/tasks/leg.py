@@ -108,7 +108,7 @@ class Leg:
     async def _run(self) -> str:
         claim, store = self.claim, self._store
         checkpoints, waits = ([], []) if claim.fresh else await store.load(claim.lease)
-        context = TaskContext(claim, self.definition, store, self._find, checkpoints, waits)
+        context = TaskContext(claim, self.definition, store, self._find, checkpoints, waits, self._deadline)
         self._context = context
         if self._grace is not None:
             context.ask_to_stop()
@@ -122,7 +122,7 @@ class Leg:
             return await self._follow(context, body, suspension)
         finally:
             suspension.cancel()
-            context.left.set()
+            context.leave()
             await context.waits.close()
 
     def _begin(self, context: TaskContext, input: Any) -> asyncio.Future[Outcome]:
@@ -170,7 +170,7 @@ class Leg:
 
     async def _abandon(self, context: TaskContext, body: asyncio.Future[Outcome], why: str) -> None:
         """Have a function end, and wait for it a little; if it doesn't, its outcome is noted when it comes."""
-        context.left.set()
+        context.leave()
         if self.definition.is_async:
             body.cancel()
         if not body.done():
@@ -211,9 +211,9 @@ class Leg:
                 raise error
             return Ending("cancelled", waited=waited)
         retry: int | None = delay_ms(self.definition.limits, self.claim.failures)
-        code, message = "error", f"{type(error).__name__}: {error}"
+        code, message = "error", f"{type(error).__name__}: {_text_of(error)}"
         if isinstance(error, TaskFailure):
-            code, message, retry = error.code, error.message, retry if error.retry else None
+            code, message, retry = str(error.code), str(error.message), retry if error.retry else None
         elif isinstance(error, _RECORDED):
             code, message, retry = error.code, str(error), None
         elif isinstance(error, asyncio.CancelledError):
@@ -247,12 +247,19 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
 
 
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as fault:  # noqa: BLE001 - it is an error's own code
+        return f"<{type(fault).__name__} where its text was made>"
+
+
 async def _outcome_of(work: Any) -> Outcome:
     try:
         return Outcome(await work)
-    except asyncio.CancelledError as error:
-        return Outcome(None, error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - it becomes the task's failure, and ends no worker
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - it becomes the task's failure, and ends no worker
         return Outcome(None, error)
 
 

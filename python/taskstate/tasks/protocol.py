@@ -225,7 +225,7 @@ class TaskStore(Protocol):
     async def late(self, lease: Lease, ending: Ending) -> bool:
         """Keep what came too late with the attempt of that fence, for audit only.
 
-        Whether there was one that no `finish` ended, without such a note.
+        Whether there was one that had not succeeded by `finish`, without such a note.
         """
         ...
 

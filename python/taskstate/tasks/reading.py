@@ -8,13 +8,13 @@ from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
 
-from ..errors import NotFoundError, TaskTimeoutError, TaskUnsuccessfulError
-from .definition import Definition
+from ..errors import ConfigurationError, NotFoundError, TaskTimeoutError, TaskUnsuccessfulError
+from .definition import Definition, check_seconds, check_whole
 from .ends import Ends
 from .inbox import Bell, Inbox
 from .plain import EventInfo, TaskInfo, WaitInfo, task_info, wait_info
 from .protocol import TaskStore
-from .records import ENDED, Filter, State, TaskRow
+from .records import ENDED, STATES, Filter, State, TaskRow
 
 
 class Reading(ABC):
@@ -41,6 +41,8 @@ class Reading(ABC):
         Raises TaskUnsuccessfulError if it didn't succeed, TaskTimeoutError (with its state) after `timeout` seconds,
         NotFoundError.
         """
+        if timeout is not None:
+            check_seconds("timeout", timeout, -(10**9))
         row = await self._row(task_id, owner)
         if row.state not in ENDED:
             await self._ends.wait(task_id, timeout)
@@ -56,6 +58,7 @@ class Reading(ABC):
 
     def inbox(self, conversation: str, *, owner: str | None = None, offer_s: float = 60.0) -> Inbox:
         """The inbox of a conversation; with `owner`, another owner's isn't found."""
+        check_seconds("offer_s", offer_s, 0)
         return Inbox(self._open(), self._bell, conversation, owner, self._poll, offer_s)
 
     async def events(self, conversation: str, *, owner: str | None = None) -> AsyncIterator[EventInfo]:
@@ -91,5 +94,9 @@ class Reading(ABC):
         limit: int = 100,
     ) -> list[TaskInfo]:
         """Tasks, newest first; `before` is the id of the last one of the page before."""
+        check_whole("limit", limit, 1)
+        unknown = sorted(set(states) - set(STATES))
+        if unknown:
+            raise ConfigurationError(f"no state of a task: {', '.join(map(str, unknown))[:200]}")
         wanted = Filter(owner, conversation, name, tuple(states), parent_id, before, limit)
         return [task_info(row) for row in await self._open().list(wanted)]

@@ -6,9 +6,10 @@ import asyncio
 import contextvars
 import inspect
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from ..storage.worker import attempt
 from .payload import Contract
 
 if TYPE_CHECKING:
@@ -20,9 +21,16 @@ current: contextvars.ContextVar[TaskContext | None] = contextvars.ContextVar("ta
 _ANY: Contract[Any] = Contract(Any, "checkpoint")
 
 
-@lru_cache(maxsize=1024)
 def returned(function: Callable[..., Any]) -> Contract[Any]:
     """The contract of what a step gives: what its function is annotated with, else any JSON data."""
+    try:
+        return _returned(function)
+    except TypeError:  # an object that is called, and can't be a key
+        return _ANY
+
+
+@lru_cache(maxsize=1024)
+def _returned(function: Callable[..., Any]) -> Contract[Any]:
     try:
         kind = get_type_hints(function).get("return", Any)
         return _ANY if kind is Any else Contract(kind, "checkpoint")
@@ -30,9 +38,16 @@ def returned(function: Callable[..., Any]) -> Contract[Any]:
         return _ANY
 
 
-@lru_cache(maxsize=1024)
 def wants_key(function: Callable[..., Any]) -> bool:
     """Whether a step's function has a parameter `idempotency_key`."""
+    try:
+        return _wants_key(function)
+    except TypeError:  # as above
+        return _wants_key.__wrapped__(function)
+
+
+@lru_cache(maxsize=1024)
+def _wants_key(function: Callable[..., Any]) -> bool:
     try:
         return "idempotency_key" in inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -45,7 +60,12 @@ async def called(function: Callable[..., Any], args: Sequence[Any], kwargs: dict
     try:
         if inspect.iscoroutinefunction(function):
             return await function(*args, **kwargs)
-        value = await asyncio.to_thread(function, *args, **kwargs)
+        # A future takes no StopIteration: one that a thread raised would never be heard of.
+        value, error = await asyncio.to_thread(attempt, partial(function, *args, **kwargs))
+        if error is not None:
+            raise error
         return await value if inspect.isawaitable(value) else value
+    except SystemExit as error:  # from a branch of the function it would end the event loop
+        raise RuntimeError(f"SystemExit: {error}") from error
     finally:
         current.reset(token)

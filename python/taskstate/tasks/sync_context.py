@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal, TypeVar, overload
 
+from ..errors import LifecycleError
 from .children import Outcome
 from .context import TaskContext
 from .definition import Definition
@@ -98,4 +99,14 @@ class SyncTaskContext:
         self._do(self._context.ensure_current())
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        if _running_loop() is self._loop:  # it would wait for itself, and with it all tasks of the worker
+            work.close()
+            raise LifecycleError("the context of a function in a thread can't be used in the event loop")
         return asyncio.run_coroutine_threadsafe(self._context.guarded(work), self._loop).result()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

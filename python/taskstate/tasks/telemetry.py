@@ -25,7 +25,8 @@ class Spans:
     def __init__(self) -> None:
         self._tracer: Any = opentelemetry.trace.get_tracer("taskstate.tasks") if _THERE else None
 
-    def carrier(self) -> str | None:
+    @staticmethod
+    def carrier() -> str | None:
         """The `traceparent` of the span that is current where a task is started."""
         if not _THERE or not opentelemetry.trace.get_current_span().get_span_context().is_valid:
             return None
@@ -46,8 +47,13 @@ class Spans:
             "taskstate.task.attempt": claim.failures + 1,
             "taskstate.task.fence": claim.fence,
         }
+        # An exception would be recorded with its message.
         with self._tracer.start_as_current_span(
-            f"task {claim.name}", attributes=attributes, links=_links(claim)
+            f"task {claim.name}",
+            attributes=attributes,
+            links=_links(claim),
+            record_exception=False,
+            set_status_on_exception=False,
         ) as span:
             yield lambda outcome: span.set_attribute("taskstate.task.outcome", outcome)
 

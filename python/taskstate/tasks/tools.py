@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ..errors import ConfigurationError, PayloadError, TaskUnsuccessfulError
 from ..types import JSON, ToolSpec
 from .definition import Definition
+from .payload import text_of
 from .steps import current
 
 if TYPE_CHECKING:
@@ -51,18 +52,26 @@ class TaskTools:
         """The tools as chat APIs take them."""
         return [_spec(name, one, self._mode) for name, one in self._definitions.items()]
 
-    async def call(self, name: str, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
+    async def call(self, name: str, arguments: object) -> dict[str, JSON]:
         """What the model is told: `result`, or `task_id` and `state`, or `error`.
 
-        ConfigurationError for an unknown name.
+        `arguments` are what the model wrote, read as JSON. ConfigurationError for an unknown name.
         """
         definition = self._definitions.get(name)
         if definition is None:
             raise ConfigurationError(f"{name[:100]!r} is not one of these tools")
+        if not isinstance(arguments, Mapping):
+            return {"error": {"code": "input_invalid", "message": "the arguments must be an object"}}
         wrapped = not _is_object(definition)
-        input = arguments.get("input") if wrapped else dict(arguments)
+        if wrapped and arguments.keys() != {"input"}:
+            return {"error": {"code": "input_invalid", "message": "the arguments must be `input` and no other"}}
+        input = arguments["input"] if wrapped else dict(arguments)
         binding: dict[str, Any] = self._binding
         try:
+            # As JSON, from which a contract takes more than from Python: a date, for one, where it is strict.
+            place = f"{definition.name}.input"
+            text = text_of(input, "input", place, definition.limits.max_input_bytes)
+            input = definition.input.decode(text, place)
             inside = current.get()
             if self._mode == "background" and inside is not None:
                 return {"task_id": await inside.start(definition, input), "state": "started"}
@@ -84,11 +93,14 @@ def _is_object(definition: Definition[Any, Any]) -> bool:
 def _spec(name: str, definition: Definition[Any, Any], mode: ToolMode) -> ToolSpec:
     schema = definition.input.schema()
     if not _is_object(definition):
+        shared = schema.pop("$defs", None)  # references to it are from the root
         schema = {
             "type": "object",
             "properties": {"input": schema},
             "required": ["input"],
             "additionalProperties": False,
         }
+        if shared is not None:
+            schema["$defs"] = shared
     how = " Returns at once; the result follows." if mode == "background" else ""
     return ToolSpec(name=name, description=(definition.description or definition.name) + how, parameters=schema)

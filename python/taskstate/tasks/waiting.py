@@ -8,9 +8,11 @@ are looked for from time to time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ..errors import LeaseLostError
 from .backoff import jittered
 from .protocol import TaskStore
 from .records import Lease, StoredWait
@@ -26,9 +28,10 @@ class Suspended(BaseException):
 class Waits:
     """The waits of one leg of a task."""
 
-    def __init__(self, store: TaskStore, lease: Lease) -> None:
+    def __init__(self, store: TaskStore, lease: Lease, deadline: Callable[[], float]) -> None:
         self._store = store
         self._lease = lease
+        self._deadline = deadline
         self._waiting: dict[str, tuple[asyncio.Future[StoredWait], str]] = {}
         self._steps = 0
         self._begun = 0
@@ -36,14 +39,16 @@ class Waits:
         self._nudge = asyncio.Event()
         self.suspended = asyncio.Event()
         """Set when the task is suspended in the store."""
+        self.over = False
+        """Whether the task is no longer its function's: no step begins any more."""
         self.opened = False
         """Whether there were any waits at all."""
 
     @contextmanager
     def step(self) -> Iterator[None]:
         """Something is being done that must not be cut off by a suspension."""
+        self._begin()
         self._steps += 1
-        self._begun += 1
         try:
             yield
         finally:
@@ -54,9 +59,9 @@ class Waits:
         """The wait of this key, once it has ended; never, if the task is suspended instead."""
         if key in self._waiting:
             return await asyncio.shield(self._waiting[key][0])
+        self._begin()
         future: asyncio.Future[StoredWait] = asyncio.get_running_loop().create_future()
         self._waiting[key] = (future, reason)
-        self._begun += 1
         if self._settler is None:
             self._settler = asyncio.create_task(self._settle())
         self._nudge.set()
@@ -64,6 +69,12 @@ class Waits:
             return await future
         finally:
             self._waiting.pop(key, None)
+
+    def _begin(self) -> None:
+        # A process that stood still finds its lease over before it hears so from the store.
+        if self.over or time.monotonic() > self._deadline():
+            raise LeaseLostError(*self._lease)
+        self._begun += 1
 
     def look(self) -> None:
         """Some wait may have ended."""

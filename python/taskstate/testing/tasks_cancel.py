@@ -32,6 +32,7 @@ class CancelConformance(TaskStoreSuite):
             assert await b.store.cancel(task_id) == Cancelled([task_id], [])
             row = await b.row(task_id)
             assert (row.state, row.fence, row.worker, row.result) == ("cancelled", fence + 1, None, None)
+            assert (row.available_at, row.resume_reason) == (None, None)
             assert row.finished_at is not None
             assert row.cancel_requested_at is not None
         await b.later(1000)
@@ -120,6 +121,7 @@ class CancelConformance(TaskStoreSuite):
         assert set(cancelled.ended) == {root.id, children[2], grandchild}
         assert set(cancelled.asked) == {children[0], children[1]}
         assert await b.states([beside, bystander]) == ["succeeded", "ready"]
+        assert await b.deliveries(root.id, "orphans") == []  # the cancel itself has reached the children
         await b.later(1000)
         assert (await b.store.sweep()).cancelled == 2
         assert await b.states(children) == ["cancelled"] * 3
@@ -137,7 +139,9 @@ class CancelConformance(TaskStoreSuite):
         await b.store.wait(claim.lease, [wait := b.wait()])
         await b.store.cancel(claim.id, grace_ms=1000)
         assert await b.store.suspend(claim.lease, [wait.key], "why") == []
-        assert await b.state(claim.id) == "cancelled"
+        row = await b.row(claim.id)
+        assert (row.state, row.fence) == ("cancelled", claim.fence + 1)
+        assert await b.attempts(claim.id) == [(1, "cancelled")]
 
     @scenario
     async def test_a_task_that_is_asked_to_cancel_ends_when_its_lease_runs_out(self, b: Bench) -> None:

@@ -77,10 +77,10 @@ class SpawnConformance(TaskStoreSuite):
 
     @scenario
     async def test_a_child_that_has_not_ended_has_no_outcome(self, b: Bench) -> None:
-        claim, (child,) = await b.parent()
+        claim, (_, child) = await b.parent(2)
         await b.work(child, Ending("failed", code="x", message="y", retry_ms=1000))
-        (outcome,) = await b.store.children(claim.id, "step")
-        assert (outcome.id, outcome.ordinal, outcome.state) == (child, 0, "scheduled")
+        _, outcome = await b.store.children(claim.id, "step")
+        assert (outcome.id, outcome.ordinal, outcome.state) == (child, 1, "scheduled")
         assert (outcome.result, outcome.code, outcome.message) == (None, None, None)
 
     @scenario

@@ -156,6 +156,7 @@ class GenerationConformance(TaskStoreSuite):
         assert set(await b.store.advance("c", 2, owner="owner")) == {root.id, *children}
         await b.settle()
         assert await b.states([root.id, *children]) == ["superseded"] * 3
+        assert await b.deliveries(root.id, "orphans") == []
         for child in children:
             assert [state for state, _ in await b.deliveries(child, "parent")] == ["suppressed"]
         assert await b.store.late(running.lease, DONE)

@@ -109,6 +109,7 @@ class FinishConformance(TaskStoreSuite):
     async def test_a_success_after_failures_leaves_no_error_behind(self, b: Bench) -> None:
         task_id = await b.put()
         assert await b.work(task_id, Ending("failed", code="x", message="y", retry_ms=0)) == "ready"
+        assert (await b.row(task_id)).available_at is None
         assert await b.work(task_id) == "succeeded"
         row = await b.row(task_id)
         assert (row.failures, row.error_code, row.error) == (1, None, None)
@@ -186,6 +187,16 @@ class FinishConformance(TaskStoreSuite):
         (attempt,) = (await b.store.history(claim.id)).attempts
         assert (attempt["outcome"], attempt["late"]["kind"], attempt["late"]["code"]) == ("lost", "failed", "broken")
         assert await b.state(claim.id) == "ready"
+
+    @scenario
+    async def test_what_a_failed_attempt_still_gives_is_kept_once_with_it(self, b: Bench) -> None:
+        claim = await b.running()
+        await b.store.finish(claim.lease, FAILED)
+        assert await b.store.late(claim.lease, DONE)
+        assert not await b.store.late(claim.lease, DONE)
+        (attempt,) = (await b.store.history(claim.id)).attempts
+        assert (attempt["late"]["kind"], attempt["late"]["result"]) == ("succeeded", DONE.result)
+        assert await b.state(claim.id) == "failed"
 
     @scenario
     async def test_what_ended_in_time_is_not_late(self, b: Bench) -> None:

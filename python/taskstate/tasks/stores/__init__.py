@@ -18,8 +18,10 @@ def open_store(place: str | os.PathLike[str]) -> TaskStore:
 
         return MemoryTaskStore()
     if text.startswith(("postgresql://", "postgres://")):
-        from .postgres import PostgresTaskStore
-
+        try:
+            from .postgres import PostgresTaskStore
+        except ImportError as error:  # also without libpq, which psycopg looks for when it is imported
+            raise ConfigurationError(f"PostgreSQL needs psycopg: install taskstate[postgres] ({error})") from None
         return PostgresTaskStore(text)
     if "://" in text:
         raise ConfigurationError("a store is `memory:`, `postgresql://...` or the path of a SQLite file")

@@ -80,7 +80,7 @@ SELECT outcome, ending, late_kind FROM taskstate_attempt WHERE task_id = :task_i
 -- name: attempt_late
 UPDATE taskstate_attempt SET
     late_kind = :late_kind, late_code = :late_code, late_result = :late_result, late_at = {now}
-WHERE task_id = :task_id AND fence = :fence AND late_kind IS NULL AND ending IS NULL
+WHERE task_id = :task_id AND fence = :fence AND late_kind IS NULL AND (ending IS NULL OR outcome <> 'succeeded')
 
 -- name: children
 SELECT id, parent_ordinal, name, state, result, error_code, error FROM taskstate_task

@@ -60,7 +60,7 @@ def late(db: Tables, lease: Lease, ending: Ending) -> bool:
     """See `TaskStore.late`."""
     task = db.tasks.get(lease.id)
     attempt = task.attempts.get(lease.fence) if task is not None else None
-    if attempt is None or attempt.ending is not None or attempt.late is not None:
+    if attempt is None or attempt.late is not None or (attempt.ending is not None and attempt.outcome == "succeeded"):
         return False
     attempt.late = _kept(db, ending)
     return True
@@ -146,7 +146,7 @@ def end(
 def _withhold_progress(db: Tables, task: Task, reason: str) -> None:
     for delivery in task.deliveries:
         if delivery.state == "pending" and delivery.target == "conversation":
-            db.settle(delivery, reason)
+            db.withhold(delivery, reason)
 
 
 def end_wait(db: Tables, task: Task, wait: Wait, outcome: WaitOutcome, value: str | None = None) -> bool:

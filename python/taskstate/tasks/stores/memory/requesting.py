@@ -47,13 +47,14 @@ def _generations(db: Tables, tasks: Sequence[NewTask]) -> dict[str, Binding]:
     newest = {conversation: generation for conversation, generation, _ in bindings}
     found: dict[str, Binding] = {}
     for conversation, generation, owner in bindings:
+        if generation < newest[conversation]:
+            raise StaleGenerationError(conversation, generation, newest[conversation])
         there = db.conversations.get(conversation)
-        known = found.setdefault(conversation, Binding(there.owner if there else owner, newest[conversation]))
+        known = found.setdefault(conversation, Binding(there.owner if there else owner, generation))
         if owner != known.owner:
             raise NotFoundError("conversation", conversation)
-        current = max(newest[conversation], there.generation if there else 0)
-        if generation < current:
-            raise StaleGenerationError(conversation, generation, current)
+        if there is not None and generation < there.generation:
+            raise StaleGenerationError(conversation, generation, there.generation)
     return found
 
 
@@ -116,7 +117,7 @@ def _rebound(db: Tables, task: Task, generations: Mapping[str, Binding]) -> Subs
             if sub.conversation not in generations or sub.generation >= generations[sub.conversation].generation
         ]
         if left:
-            return left[-1]
+            return max(left)
     return None
 
 

@@ -91,9 +91,8 @@ class Tables:
 
     def subscribed(self, task: Task) -> list[Subscription]:
         """The subscriptions of a task whose conversation is still at their generation."""
-        return sorted(
-            one for one in task.subscriptions if self.conversations[one.conversation].generation == one.generation
-        )
+        live = [one for one in task.subscriptions if self.conversations[one.conversation].generation == one.generation]
+        return sorted(live, key=lambda one: (one.conversation, one.generation))
 
     # Changing
 
@@ -140,9 +139,14 @@ class Tables:
         self.touch("outbox")
 
     def settle(self, delivery: Delivery, suppressed: str | None = None) -> None:
-        """A pending delivery has arrived, or is suppressed for a reason."""
+        """A pending delivery was tried: it has arrived, or is suppressed for a reason."""
         delivery.state, delivery.reason = ("delivered", None) if suppressed is None else ("suppressed", suppressed)
         delivery.attempts += 1
+        self._drop_pending(delivery)
+
+    def withhold(self, delivery: Delivery, reason: str) -> None:
+        """A pending delivery isn't tried any more."""
+        delivery.state, delivery.reason = "suppressed", reason
         self._drop_pending(delivery)
 
     def remove(self, task: Task) -> None:

@@ -1,0 +1,1 @@
+"""What runs in processes of its own, for the tests of durable tasks."""
