@@ -42,7 +42,7 @@ def test_order_and_distinctness_hold_over_threads() -> None:
     for thread in threads:
         thread.join()
     assert all(each == sorted(each) for each in made)
-    assert len({id for each in made for id in each}) == 8000
+    assert len({one for each in made for one in each}) == 8000
 
 
 def test_a_clock_that_is_set_back_or_stands_still_keeps_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_a_clock_that_is_set_back_or_stands_still_keeps_the_order(monkeypatch: p
         monkeypatch.setattr(time, "time_ns", lambda ns=ns: ns)
         made += [ordered_id() for _ in range(5000)]
     assert made == sorted(set(made))
-    assert all(uuid.UUID(id).version == 7 for id in made)
+    assert all(uuid.UUID(one).version == 7 for one in made)
 
 
 def test_a_derived_id_depends_on_base_and_name_only() -> None:

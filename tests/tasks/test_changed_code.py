@@ -63,7 +63,10 @@ async def test_a_step_with_another_input_is_final_and_is_named(site: Site) -> No
 
 
 async def test_a_task_of_another_version_waits_for_a_worker_that_has_it_and_can_be_cancelled(site: Site) -> None:
-    begun, other = await halfway(site), await halfway(site)
+    begun = await halfway(site)
+    first = code(["a", "b", "c"])
+    async with site.tasks(first, worker=False) as tasks:
+        other = (await tasks.start(first, None)).id
     async with site.tasks(code(["a"], version=2)) as tasks:
         assert await tasks.run("changing", None, timeout=10) == ["a"]
         assert [(await tasks.get(one))["state"] for one in (begun, other)] == ["ready", "ready"]

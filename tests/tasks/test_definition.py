@@ -58,7 +58,7 @@ def test_the_wait_before_an_attempt_doubles_up_to_its_bound_however_many_failed(
 def test_a_name_is_a_text_that_every_store_can_keep(name: Any) -> None:
     with pytest.raises(ConfigurationError, match="name"):
         task(name)
-    assert task("ä\n" * 100)(lambda ctx, input: None).name == "ä\n" * 100
+    assert task("ä\n" * 100)(lambda ctx, given: None).name == "ä\n" * 100
 
 
 @pytest.mark.parametrize("version", [0, -1, True, 1.5, "1"])
@@ -97,7 +97,7 @@ def test_any_callable_of_two_arguments_can_be_a_task() -> None:
 
     for callable_ in (Async(), Async().method, functools.partial(three, 1)):
         assert task("a")(callable_).is_async
-    assert not task("a")(lambda ctx, input: input).is_async
+    assert not task("a")(lambda ctx, given: given).is_async
     for bad in (lambda: None, lambda ctx: None):
         with pytest.raises(ConfigurationError, match="a context and an input"):
             task("a")(bad)
@@ -106,19 +106,19 @@ def test_any_callable_of_two_arguments_can_be_a_task() -> None:
 @pytest.mark.parametrize("kind", [pytest, object(), 5])
 def test_a_type_that_cannot_be_a_contract_is_refused_when_the_task_is_made(kind: Any) -> None:
     with pytest.raises(ConfigurationError, match="input"):
-        task("a", input=kind)(lambda ctx, input: None)
+        task("a", input=kind)(lambda ctx, given: None)
 
 
 def test_calling_a_definition_calls_its_function() -> None:
-    assert task("a")(lambda ctx, input: (ctx, input))("c", "i") == ("c", "i")
+    assert task("a")(lambda ctx, given: (ctx, given))("c", "i") == ("c", "i")
 
 
 def test_two_definitions_of_one_name_and_what_is_no_definition_are_refused() -> None:
-    one, other = (task("a")(lambda ctx, input: number) for number in range(2))
+    one, other = (task("a")(lambda ctx, given: None) for _ in range(2))
     with pytest.raises(ConfigurationError, match="two definitions"):
         DurableTasks(types=[one, other], store="memory:")
     with pytest.raises(ConfigurationError, match="function"):
-        DurableTasks(types=[lambda ctx, input: None], store="memory:")  # type: ignore[list-item]
+        DurableTasks(types=[lambda ctx, given: None], store="memory:")  # type: ignore[list-item]
     tasks = DurableTasks(types=[one], store="memory:")
     assert tasks.definition("a") is tasks.definition(one) is one
     for unknown in ("b", other):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -43,7 +42,7 @@ class Beating:
         self.told: list[Beat] = []
         self.heart = Heart(self.pulse, self.told.extend)
 
-    def __enter__(self) -> Beating:
+    def __enter__(self) -> Self:
         self.heart.start()
         return self
 
@@ -51,11 +50,11 @@ class Beating:
         self.heart.stop()
         assert self.pulse.closed == 1
 
-    def add(self, id: str, lease_s: float, *, until: float = float("inf")) -> Lease:
+    def add(self, id: str, lease_s: float, *, until: float = float("inf"), asked: float | None = None) -> Lease:
         claim = Claim(
             id, 1, "a", 1, "background", 0, 3, round(lease_s * 1000), 0, True, "1", "", None, 0, id, None, None
         )
-        self.heart.add(claim, time.monotonic(), until)
+        self.heart.add(claim, time.monotonic() if asked is None else asked, until)
         return claim.lease
 
 
@@ -68,24 +67,24 @@ def soon(condition: Callable[[], Any], patience: float = 5) -> None:
 
 def test_a_lease_is_extended_some_times_within_its_time_and_not_after_it_was_removed() -> None:
     with Beating() as beating:
-        lease = beating.add("t", 0.15)
-        soon(lambda: len(beating.pulse.asked) >= 4)
+        lease = beating.add("t", 0.9)
+        soon(lambda: len(beating.pulse.asked) >= 2)
         assert all(asked == ([lease], True) for asked in beating.pulse.asked)
         assert beating.heart.deadline(lease) > time.monotonic()
         beating.heart.remove(lease)
         assert beating.heart.deadline(lease) == 0.0
-        time.sleep(0.06)
         seen = len(beating.pulse.asked)
-        time.sleep(0.15)
+        time.sleep(0.4)
         assert len(beating.pulse.asked) == seen
         assert all(beat.holds for beat in beating.told)
 
 
 def test_many_leases_are_extended_in_one_call() -> None:
     with Beating() as beating:
-        leases = {beating.add(f"t{number}", 0.3) for number in range(100)}
-        soon(lambda: len(beating.pulse.asked) >= 2)
-        assert any(set(asked) == leases for asked, _ in beating.pulse.asked[:3])
+        claimed = time.monotonic()
+        leases = {beating.add(f"t{number}", 0.9, asked=claimed) for number in range(100)}
+        soon(lambda: beating.pulse.asked)
+        assert set(beating.pulse.asked[0][0]) == leases
 
 
 @pytest.mark.parametrize("error", [StorageError("tasks", "gone"), ValueError("bug")], ids=repr)
@@ -94,9 +93,9 @@ def test_a_lease_that_cannot_be_extended_counts_as_lost_before_it_is_over_and_be
         beating.pulse.error = error
         begun = time.monotonic()
         lease = beating.add("t", 0.6)
-        soon(lambda: any(not beat.holds for beat in beating.told)) if isinstance(error, StorageError) else None
-        if isinstance(error, StorageError):
-            assert 0.5 <= time.monotonic() - begun < 1.5
+        soon(lambda: any(not beat.holds for beat in beating.told))
+        assert time.monotonic() - begun >= 0.5
+        assert len(beating.pulse.asked) < 20
         beating.heart.remove(lease)
         beating.pulse.error = None
         other = beating.add("u", 0.15)
@@ -120,9 +119,8 @@ def test_a_look_tells_of_a_cancel_at_once_and_extends_nothing() -> None:
         assert beating.told[0].cancel
 
 
-def test_a_look_with_nothing_held_asks_nothing_that_matters() -> None:
+def test_a_look_with_nothing_held_tells_nothing() -> None:
     with Beating() as beating:
         beating.heart.look()
         time.sleep(0.05)
         assert beating.told == []
-        assert threading.active_count() >= 2

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
@@ -91,3 +93,21 @@ async def test_closing_that_is_cancelled_can_be_done_again(shared_site: Site) ->
     async with shared_site.tasks(*works.TYPES) as tasks:
         for task in await tasks.list():
             assert await tasks.result(task["id"], timeout=10) is not None
+
+
+async def test_closing_that_is_cancelled_gives_back_what_runs_at_once_and_leaves_no_thread(site: Site) -> None:
+    threads = set(threading.enumerate())
+    tasks = site.tasks(*works.TYPES)
+    await tasks.__aenter__()
+    handle = await tasks.start(works.gated, "g")
+    await site.noted("begun")
+    begun = time.monotonic()
+    closing = asyncio.create_task(tasks.close(grace_s=60))
+    await asyncio.sleep(0.05)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert time.monotonic() - begun < 10
+    await eventually(lambda: not [one for one in threading.enumerate() if one not in threads and "heart" in one.name])
+    async with site.tasks(*works.TYPES, worker=False) as others:
+        assert (await others.get(handle.id))["state"] == "ready"

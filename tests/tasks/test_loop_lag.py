@@ -44,6 +44,10 @@ async def test_a_ticker_keeps_its_time_while_tasks_with_a_megabyte_each_run(site
     async with site.tasks(copying, concurrency=4) as tasks:
         # Whoever else uses the machine makes it late too, but hardly every time; what is done in the loop does.
         while not late or (min(late) > 0.05 and len(late) < 6):
+            idle = Ticker()
+            idling = asyncio.create_task(idle.tick())
+            await asyncio.sleep(0.1)
+            idling.cancel()
             ticker = Ticker()
             ticking = asyncio.create_task(ticker.tick())
             handles = [await tasks.start(copying, pages) for _ in range(3)]
@@ -51,5 +55,5 @@ async def test_a_ticker_keeps_its_time_while_tasks_with_a_megabyte_each_run(site
                 assert await handle.result(30) == pages
             ticking.cancel()
             assert ticker.busiest < 0.05
-            late.append(ticker.worst)
+            late.append(ticker.worst - idle.worst)
     assert min(late) < 0.05, late

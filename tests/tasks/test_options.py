@@ -69,7 +69,7 @@ async def test_requests_whose_options_cannot_be_meant_are_refused() -> None:
     async with DurableTasks(types=[echo], store="memory:", worker=False) as tasks:
         handle = await tasks.start(echo, 1, conversation="c")
         calls: list[tuple[Callable[[Any], Awaitable[Any]], tuple[Any, ...]]] = [
-            (lambda value: handle.result(value), (math.nan, math.inf, True, "1")),
+            (handle.result, (math.nan, math.inf, True, "1")),
             (lambda value: tasks.list(limit=value), NO_COUNT),
             (lambda value: tasks.list(states=[value]), ("gone", 5, None)),
             (lambda value: tasks.purge({"failed": value}), NO_TIME),
@@ -78,7 +78,7 @@ async def test_requests_whose_options_cannot_be_meant_are_refused() -> None:
             (lambda value: tasks.inbox("c", offer_s=value).take(), NO_TIME),
             (lambda value: tasks.inbox("c").take(limit=value), NO_COUNT),
             (lambda value: tasks.inbox("c").take(wait_s=value), NO_TIME),
-            (lambda value: handle.signal(value), ("", *NO_NAME)),
+            (handle.signal, ("", *NO_NAME)),
             (lambda value: tasks.signal(handle.id, "a", signal_id=value), ("", *NO_NAME)),
             (lambda value: tasks.advance_generation("c", value), (-1, 1.5, True, "1", None)),
             (lambda value: tasks.advance_generation(value, 1), ("", *NO_NAME)),

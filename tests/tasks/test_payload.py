@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import math
@@ -24,7 +24,7 @@ from taskstate.tasks.payload import Contract, hash_of, hash_of_arguments
 pytestmark = pytest.mark.once
 
 T = TypeVar("T")
-NOON = datetime.datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=datetime.UTC)
+NOON = dt.datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=dt.UTC)
 
 
 class Colour(enum.Enum):
@@ -33,7 +33,7 @@ class Colour(enum.Enum):
 
 class Strict(BaseModel):
     model_config = ConfigDict(strict=True)
-    when: datetime.datetime
+    when: dt.datetime
     where: tuple[int, ...]
     who: uuid.UUID
 
@@ -77,7 +77,7 @@ class Dog(BaseModel):
 @dataclasses.dataclass
 class Point:
     x: float
-    at: datetime.date
+    at: dt.date
 
 
 class Row(TypedDict):
@@ -120,17 +120,17 @@ KEPT: list[tuple[Any, Any]] = [
     (Tree, Tree(below=[Tree(), Tree(below=[Tree()])])),
     (Colour, Colour.RED),
     (bytes, b"text"),
-    (datetime.datetime, NOON),
-    (datetime.timedelta, datetime.timedelta(days=1, microseconds=1)),
+    (dt.datetime, NOON),
+    (dt.timedelta, dt.timedelta(days=1, microseconds=1)),
     (decimal.Decimal, decimal.Decimal("1.10")),
     (set[int], {1, 2}),
     (tuple[int, str], (1, "a")),
     (dict[int, str], {1: "a"}),
-    (dict[datetime.date, int], {NOON.date(): 1}),
+    (dict[dt.date, int], {NOON.date(): 1}),
     (int | str, "1"),
     (int | str, 1),
     (int | float, 1.0),
-    (datetime.datetime | None, None),
+    (dt.datetime | None, None),
     (None, None),
     (int, 2**64 - 1),
 ]

@@ -150,9 +150,9 @@ async def test_whatever_a_step_raises_is_the_failure_of_its_task_only(error: Bas
         ctx.checkpoint("step", afail if input else fail)
 
     async with DurableTasks(types=[failing, in_thread], store="memory:") as tasks:
-        for input in (False, True):
+        for chosen in (False, True):
             with pytest.raises(TaskUnsuccessfulError) as caught:
-                await tasks.run(in_thread if blocking else failing, input, timeout=5)
+                await tasks.run(in_thread if blocking else failing, chosen, timeout=5)
             assert caught.value.state == "failed"
             assert caught.value.error_code == "error"
 

@@ -56,11 +56,11 @@ async def test_many_sleep_at_once_with_a_worker_that_runs_one_task_at_once(site:
 
     async with site.tasks(nap, works.quick, concurrency=1) as tasks:
         begun = time.monotonic()
-        handles = await tasks.start_many(nap, [0.4] * 8)
+        handles = await tasks.start_many(nap, [0.4] * 16)
         assert await tasks.run(works.quick, 1, timeout=10) == 1
         for handle in handles:
             assert await handle.result(10) == 0.4
-        assert 0.4 <= time.monotonic() - begun < 2.4
+        assert 0.4 <= time.monotonic() - begun < 6.0
         info = await handles[0].info()
         assert info["resume_reason"] == "sleep"
 

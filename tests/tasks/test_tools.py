@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from typing import Any
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.once
 class Order(BaseModel):
     model_config = ConfigDict(strict=True)
     number: int
-    day: datetime.date = datetime.date(2026, 1, 1)
+    day: dt.date = dt.date(2026, 1, 1)
 
 
 class Node(BaseModel):
@@ -90,7 +90,7 @@ def test_definitions_are_chosen_and_their_names_as_tools_may_not_meet() -> None:
     with pytest.raises(ConfigurationError):
         tasks.tools(mode="sideways")
     for names in (("a.b", "a_b"), ("x" * 64 + "1", "x" * 64 + "2")):
-        types = [task(name)(lambda ctx, input: None) for name in names]
+        types = [task(name)(lambda ctx, given: None) for name in names]
         with pytest.raises(ConfigurationError, match="same name"):
             DurableTasks(types=types, store="memory:").tools()
 

@@ -27,6 +27,19 @@ from taskstate.record import (
     summarize_agent_state,
 )
 from taskstate.storage import FileStorage, MemoryStorage, SQLiteStorage, StorageAdapter
+from taskstate.tasks import (
+    Definition,
+    DurableTasks,
+    EventInfo,
+    Limits,
+    Outcome,
+    SyncTaskContext,
+    TaskContext,
+    TaskHandle,
+    TaskInfo,
+    WaitInfo,
+    task,
+)
 from taskstate.types import JSON, Message, TaskState
 
 
@@ -120,6 +133,63 @@ def misuse(state: AgentState) -> None:
 async def on_each_storage() -> list[JSON]:
     storages: list[StorageAdapter] = [MemoryStorage(), FileStorage("states"), SQLiteStorage("agent.db")]
     return [await keep_a_thread(storage) for storage in storages]
+
+
+@task("extract", limits=Limits(attempts=3, timeout_s=60))
+async def extract(ctx: TaskContext, input: dict[str, str]) -> list[int]:
+    found: list[int] = await ctx.checkpoint("read", len, input["path"])
+    return found
+
+
+@task("count", result=int)
+def count(ctx: SyncTaskContext, input: str) -> int:
+    assert_type(ctx.run(extract, {"path": input}), list[int])
+    assert_type(ctx.fan_out(extract, [{"path": input}], limit=2), list[list[int]])
+    assert_type(ctx.fan_out(extract, [], settle=True), list[Outcome])
+    assert_type(ctx.publish({"half": 1}), int)
+    assert_type(ctx.attempt, Any)
+    return len(input)
+
+
+@task("parent")
+async def parent(ctx: TaskContext, input: list[str]) -> int:
+    assert_type(await ctx.run(extract, {"path": "p"}), list[int])
+    assert_type(await ctx.fan_out(count, input, limit=4), list[int])
+    assert_type(await ctx.fan_out(count, input, settle=True), list[Outcome])
+    assert_type(await ctx.start(count, "p"), str)
+    assert_type(ctx.cancelled, bool)
+    await ctx.sleep(1)
+    await ctx.wait_for("approval", timeout=60)
+    return len(input)
+
+
+async def work_that_outlives_a_turn() -> None:
+    assert_type(extract, Definition[dict[str, str], list[int]])
+    assert_type(count, Definition[str, int])
+    async with DurableTasks(types=[extract, count, parent], store="memory:") as tasks:
+        assert_type(await tasks.run(extract, {"path": "p"}), list[int])
+        handle = await tasks.start(count, "p", owner="u", conversation="c", generation=7, single_flight="p")
+        assert_type(handle, TaskHandle[int])
+        assert_type(await handle.result(timeout=5), int)
+        assert_type(await tasks.start_many(parent, [["p"]]), list[TaskHandle[int]])
+        assert_type(await handle.info(), TaskInfo)
+        assert_type((await handle.info())["attempt"], int)
+        assert_type(await tasks.waits(handle.id), list[WaitInfo])
+        assert_type(await tasks.inbox("c").take(), list[EventInfo])
+        async for event in tasks.events("c"):
+            assert_type(event["seq"], int)
+        assert_type(await tasks.purge({"succeeded": 3600, "failed": 86_400}), int)
+        by_name: int = await tasks.run("count", "p")
+        print(by_name)
+
+
+async def misuse_tasks(tasks: DurableTasks) -> None:
+    await tasks.list(states=["finished"])  # type: ignore[list-item]
+    await tasks.purge({"finished": 1})  # type: ignore[dict-item]
+    text: str = await tasks.run(count, "p")  # type: ignore[arg-type]
+    tasks.tools(["count"], 5)  # type: ignore[call-arg]
+    Limits(5)  # type: ignore[call-arg]
+    print(text)
 
 
 if __name__ == "__main__":

@@ -98,15 +98,33 @@ class DurableTasks(Reading):
         await self.close()
 
     async def close(self, grace_s: float | None = None) -> Stopped:
-        """Stop the worker and let go of the store; what became of the tasks that it held. Idempotent."""
+        """Stop the worker and let go of the store; what became of the tasks that it held. Idempotent.
+
+        If this call is cancelled, what still runs is given back at once.
+        """
         if grace_s is not None:
             check_seconds("grace_s", grace_s, 0)
-        stopped = Stopped()
         if self._loop is None:
-            return stopped
+            return Stopped()
+        closing = asyncio.create_task(self._close(self._grace if grace_s is None else grace_s))
+        cancelled: asyncio.CancelledError | None = None
+        while not closing.done():
+            try:
+                await asyncio.wait({closing})
+            except asyncio.CancelledError as error:
+                cancelled = error
+                if self._worker is not None:
+                    self._worker.hurry()
+        stopped = closing.result()
+        if cancelled is not None:
+            raise cancelled
+        return stopped
+
+    async def _close(self, grace_s: float) -> Stopped:
+        stopped = Stopped()
         try:
             if self._worker is not None:
-                stopped = await self._worker.stop(self._grace if grace_s is None else grace_s)
+                stopped = await self._worker.stop(grace_s)
         finally:
             if self._keeper is not None:
                 await self._keeper.stop()

@@ -114,8 +114,9 @@ class Heart:
         asked = time.monotonic()
         try:
             beats = self._pulse.beat([one.lease for one in held], extend=extend)
-        except StorageError as error:
-            _log.warning("heartbeats failed: %s", error.reason)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt comes in its time
+            shown = error.reason if isinstance(error, StorageError) else type(error).__name__
+            _log.warning("heartbeats failed: %s", shown)
             for one in held:
                 one.next = asked + _LATE
             return []

@@ -168,7 +168,7 @@ class TaskStore(Protocol):
     async def claim(self, worker: str, wants: Sequence[Want], limit: int) -> list[Claim]:
         """Own up to `limit` ready tasks, of each name and version no more than is wanted.
 
-        By priority (higher first), then in the order in which they became ready. `worker` is for people to read.
+        By priority (higher first), then in the order in which they were stored. `worker` is for people to read.
         """
         ...
 

@@ -200,7 +200,7 @@ class TaskRow:
     root_id: str
     single_flight: str | None
     resume_reason: str | None
-    """Why a suspended task is suspended, or by what the last one was resumed."""
+    """What a suspended task waits for, or a task that goes on waited for last; None once it ended while suspended."""
     cancel_requested_at: int | None
     available_at: int | None
     created_at: int
@@ -281,7 +281,13 @@ class Dispatched:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All that is recorded of a task, each part in the order in which it happened, as plain data."""
+    """All that is recorded of a task, each part in the order in which it happened, as plain data.
+
+    Keys: attempts `number fence worker started_at ended_at outcome code in_flight late`, where `late` is None or
+    `kind code result at`; checkpoints `key ordinal fence bytes at`; waits `id key kind name opened_at due_at ended_at
+    outcome`; signals `id name at wait_id bytes` (`wait_id` None: kept); deliveries `target target_id kind generation
+    seq state reason attempts`. Results are JSON text.
+    """
 
     attempts: Sequence[Mapping[str, Any]] = field(default=())
     checkpoints: Sequence[Mapping[str, Any]] = field(default=())

@@ -60,6 +60,7 @@ class Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._stopping = False
+        self._hurried = asyncio.Event()
         self._claimer: asyncio.Task[None] | None = None
         self._heart: Heart | None = None
 
@@ -79,22 +80,34 @@ class Worker:
         """Claim nothing more, wait so long for what runs, give the rest back; what became of each."""
         self._stopping = True
         self._wake.set()
-        if self._claimer is not None:
-            await self._claimer
-        held = dict(self._legs)
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=grace_s)
-        for leg in self._legs.values():
-            leg.stop("released")
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        if self._heart is not None:
-            await asyncio.to_thread(self._heart.stop)
+        try:
+            if self._claimer is not None:
+                await self._claimer
+            held = dict(self._legs)
+            if self._tasks:
+                hurried = asyncio.create_task(self._hurried.wait())
+                either: set[asyncio.Future[Any]] = {hurried, asyncio.gather(*self._tasks, return_exceptions=True)}
+                await asyncio.wait(either, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
+                hurried.cancel()
+            for leg in self._legs.values():
+                leg.stop("released")
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+            if self._heart is not None:
+                await asyncio.to_thread(self._heart.stop)
+        except BaseException:  # the loop is coming to its end, and would leave the thread behind
+            if self._heart is not None:
+                self._heart.stop()
+            raise
         ends: dict[str, list[str]] = {"finished": [], "released": [], "lost": []}
         for leg in held.values():
             kind = {"ready": "released", "lost": "lost"}.get(leg.outcome, "finished")
             ends[kind].append(leg.claim.id)
         return Stopped(**ends)
+
+    def hurry(self) -> None:
+        """Have `stop` wait no longer for what runs."""
+        self._hurried.set()
 
     def hear(self, topics: AbstractSet[Topic]) -> None:
         """Something may have changed."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-_TASKS = "cancel children claims conversations fences requests sharing suite upkeep waits work".split()
+_TASKS = "cancel children claims conversations fences looking requests sharing suite upkeep waits work".split()
 pytest.register_assert_rewrite(
     "taskstate.testing.storage",
     "taskstate.testing.storage_options",

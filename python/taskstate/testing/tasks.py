@@ -11,17 +11,11 @@ from .tasks_children import BoundedConformance, ResumeConformance, SpawnConforma
 from .tasks_claims import ClaimConformance, LeaseConformance
 from .tasks_conversations import GenerationConformance, InboxConformance
 from .tasks_fences import FenceConformance
+from .tasks_looking import HintConformance, LifeConformance, LookConformance
 from .tasks_requests import EnqueueConformance, SingleFlightConformance
 from .tasks_sharing import TaskPersistence, TaskSharing
 from .tasks_suite import Bench
-from .tasks_upkeep import (
-    HintConformance,
-    LifeConformance,
-    LookConformance,
-    PurgeConformance,
-    RetryConformance,
-    UpkeepConformance,
-)
+from .tasks_upkeep import PurgeConformance, RetryConformance, UpkeepConformance
 from .tasks_waits import SignalConformance, WaitConformance
 from .tasks_work import CheckpointConformance, FinishConformance
 
