@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, get_type_hints, overload
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, NotFoundError
 from .payload import Contract
 
 I_contra = TypeVar("I_contra", contravariant=True)
@@ -157,6 +157,19 @@ def check_name(what: str, value: object, most: int = MAX_NAME) -> str:
     """`value`, if it can be a name: a text of 1 to `most` characters that every store can keep."""
     if type(value) is not str or not 0 < len(value) <= most:
         raise ConfigurationError(f"{what} must be a text of 1 to {most} characters")
-    if "\x00" in value or any(0xD800 <= ord(char) <= 0xDFFF for char in value):
+    if not _can_be_kept(value):
         raise ConfigurationError(f"{what} must hold no NUL and no lone surrogate")
     return value
+
+
+def check_known(kind: str, id: str, owner: str | None = None) -> str:
+    """`id`; NotFoundError for one, or for an owner, that no store can have kept."""
+    if type(id) is not str or not _can_be_kept(id):
+        raise NotFoundError(kind, ascii(id))
+    if owner is not None and (type(owner) is not str or not _can_be_kept(owner)):
+        raise NotFoundError(kind, id)
+    return id
+
+
+def _can_be_kept(text: str) -> bool:
+    return "\x00" not in text and not any(0xD800 <= ord(char) <= 0xDFFF for char in text)

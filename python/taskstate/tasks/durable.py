@@ -12,8 +12,9 @@ from typing import Any, Self, TypeVar
 
 from ..errors import ConfigurationError, LifecycleError
 from ..ids import random_id
+from .binding import checked_binding, checked_generation, definitions_by_name, given_id
 from .children import new_task
-from .definition import Definition, check_name, check_seconds, check_whole
+from .definition import Definition, check_known, check_name, check_seconds, check_whole
 from .ends import Ends
 from .handle import TaskHandle
 from .inbox import Bell
@@ -56,7 +57,7 @@ class DurableTasks(Reading):
         name: str | None = None,
         migrate: bool = True,
     ) -> None:
-        self._types = _by_name(types)
+        self._types = definitions_by_name(types)
         if isinstance(poll_s, bool) or not isinstance(poll_s, int | float) or not 0 < poll_s <= 3600:
             raise ConfigurationError("poll_s must be a number of seconds above 0, up to 3600")
         self.store: TaskStore = store if isinstance(store, TaskStore) else open_store(store)
@@ -204,9 +205,9 @@ class DurableTasks(Reading):
         if inside is not None:
             return await inside.run(definition, input)
         found = self.definition(definition)
-        binding = _binding(owner, conversation, generation, single_flight, priority, 0.0)
+        binding = checked_binding(owner, conversation, generation, single_flight, priority, 0.0)
         traceparent = self._spans.carrier()
-        new = new_task(found, input, "foreground", id=_given_id(task_id), traceparent=traceparent, **binding)
+        new = new_task(found, input, "foreground", id=given_id(task_id), traceparent=traceparent, **binding)
         (placed,) = await self._open().enqueue([new])
         result: O = await self.result(placed.id, timeout=timeout)
         return result
@@ -261,12 +262,12 @@ class DurableTasks(Reading):
     ) -> list[TaskHandle[O]]:
         """Start a task for each input, all or none; see `start`."""
         found = self.definition(definition)
-        binding = _binding(owner, conversation, generation, single_flight, priority, delay_s)
+        binding = checked_binding(owner, conversation, generation, single_flight, priority, delay_s)
         values = list(inputs)
         inside = current.get()
         if task_ids is None and single_flight is None and inside is not None:
             task_ids = inside.own_ids(found.name, len(values))
-        ids = [None] * len(values) if task_ids is None else [_given_id(id) for id in task_ids]
+        ids = [None] * len(values) if task_ids is None else [given_id(id) for id in task_ids]
         if len(ids) != len(values):
             raise ConfigurationError("task_ids must be as many as the inputs")
         traceparent = self._spans.carrier()
@@ -296,6 +297,7 @@ class DurableTasks(Reading):
         """
         text = text_of(payload, "input", "signal", _MAX_SIGNAL)
         id = random_id() if signal_id is None else check_name("signal_id", signal_id)
+        check_known("task", task_id, owner)
         return await self._open().signal(
             task_id, check_name("signal", name), text, signal_id=id, wait_id=wait_id, owner=owner
         )
@@ -317,7 +319,7 @@ class DurableTasks(Reading):
 
         Steps that were completed are not repeated. Raises NotFoundError, TaskEndedError, StaleGenerationError.
         """
-        return await self._open().retry(task_id, owner=owner)
+        return await self._open().retry(check_known("task", task_id, owner), owner=owner)
 
     async def advance_generation(self, conversation: str, generation: int, *, owner: str | None = None) -> list[str]:
         """The conversation has gone on: what older generations started is superseded; its ids.
@@ -325,7 +327,7 @@ class DurableTasks(Reading):
         Raises StaleGenerationError for an older generation than the conversation's, NotFoundError for another owner.
         """
         check_name("conversation", conversation)
-        return await self._open().advance(conversation, _generation(generation), owner=owner)
+        return await self._open().advance(conversation, checked_generation(generation), owner=owner)
 
     async def purge(self, ttl_s: Mapping[State, float], *, limit: int = 1000) -> int:
         """Remove tasks that ended longer ago than the seconds given for their state, with all that belongs to them.
@@ -355,49 +357,6 @@ class DurableTasks(Reading):
         return self.store
 
 
-def _by_name(types: Sequence[Definition[Any, Any]]) -> dict[str, Definition[Any, Any]]:
-    found: dict[str, Definition[Any, Any]] = {}
-    for one in types:
-        if not isinstance(one, Definition):
-            raise ConfigurationError(f"{type(one).__name__} is not a task definition: decorate it with `task`")
-        if one.name in found:
-            raise ConfigurationError(f"two definitions have the name {one.name!r}")
-        found[one.name] = one
-    return found
-
-
 def _concurrency(value: int) -> int:
     check_whole("concurrency", value, 1)
     return value
-
-
-def _binding(
-    owner: str, conversation: str | None, generation: int, single_flight: str | None, priority: int, delay_s: float
-) -> dict[str, Any]:
-    if owner != "":
-        check_name("owner", owner)
-    if conversation is not None:
-        check_name("conversation", conversation)
-    if single_flight is not None:
-        check_name("single_flight", single_flight)
-    if type(priority) is not int or not -(2**31) <= priority < 2**31:
-        raise ConfigurationError("priority must be a whole number of 32 bits")
-    check_seconds("delay_s", delay_s, 0)
-    return {
-        "owner": owner,
-        "conversation": conversation,
-        "generation": _generation(generation),
-        "single_flight": single_flight,
-        "priority": priority,
-        "delay_ms": round(delay_s * 1000),
-    }
-
-
-def _generation(value: int) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ConfigurationError("generation must be a whole number of at least 0")
-    return value
-
-
-def _given_id(task_id: str | None) -> str | None:
-    return None if task_id is None else check_name("task_id", task_id)

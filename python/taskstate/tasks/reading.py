@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..errors import ConfigurationError, NotFoundError, TaskTimeoutError, TaskUnsuccessfulError
-from .definition import Definition, check_seconds, check_whole
+from .definition import Definition, check_known, check_name, check_seconds, check_whole
 from .ends import Ends
 from .inbox import Bell, Inbox
 from .plain import EventInfo, TaskInfo, WaitInfo, task_info, wait_info
@@ -30,7 +30,7 @@ class Reading(ABC):
         """The store; LifecycleError if it isn't open."""
 
     async def _row(self, task_id: str, owner: str | None) -> TaskRow:
-        rows = await self._open().get([task_id], owner=owner)
+        rows = await self._open().get([check_known("task", task_id, owner)], owner=owner)
         if not rows:
             raise NotFoundError("task", task_id)
         return rows[0]
@@ -59,6 +59,7 @@ class Reading(ABC):
     def inbox(self, conversation: str, *, owner: str | None = None, offer_s: float = 60.0) -> Inbox:
         """The inbox of a conversation; with `owner`, another owner's isn't found."""
         check_seconds("offer_s", offer_s, 0)
+        check_known("conversation", conversation, owner)
         return Inbox(self._open(), self._bell, conversation, owner, self._poll, offer_s)
 
     async def events(self, conversation: str, *, owner: str | None = None) -> AsyncIterator[EventInfo]:
@@ -98,5 +99,8 @@ class Reading(ABC):
         unknown = sorted(set(states) - set(STATES))
         if unknown:
             raise ConfigurationError(f"no state of a task: {', '.join(map(str, unknown))[:200]}")
+        for place, value in (("owner", owner), ("conversation", conversation), ("name", name), ("before", before)):
+            if value:
+                check_name(place, value)
         wanted = Filter(owner, conversation, name, tuple(states), parent_id, before, limit)
         return [task_info(row) for row in await self._open().list(wanted)]
