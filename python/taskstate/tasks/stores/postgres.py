@@ -18,7 +18,7 @@ from ...storage.worker import Outcome
 from ..records import Beat, Claim, Ending, Lease, State, StoredCheckpoint, Topic, Want
 from . import postgres_fast as fast
 from .postgres_hints import Wire
-from .sql import working
+from .sql import requesting, working
 from .sql.lanes import Lane, SqlTaskStore
 from .sql.migrations import migrations, missing, not_current
 from .sql.queries import Query, load
@@ -130,13 +130,20 @@ class Tables:
             connection.execute("SELECT set_config($1, $2, false)", (name, f"{value}ms"))
 
     def write_group(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
-        """Do all `works` in one transaction; if that fails, each in its own, so that none spoils another."""
+        """Do those of `works` together that take their locks in one order, the others each in its own transaction."""
         self.session.topics = set()
-        outcomes = self._done(works)
+        places = {number: _place(work) for number, work in enumerate(works)}
+        together = sorted((place, number) for number, place in places.items() if place is not None)
+        groups = [[number for _, number in together], *([number] for number, place in places.items() if place is None)]
+        outcomes: dict[int, Outcome] = {}
+        for group in groups:
+            if group:
+                outcomes.update(zip(group, self._done([works[number] for number in group]), strict=True))
         self._tell(self.session.topics)
-        return outcomes
+        return [outcomes[number] for number in range(len(works))]
 
     def _done(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
+        """Do all `works` in one transaction; if that fails, each in its own, so that none spoils another."""
         error: Exception | None = None
         for _ in range(_TRIES):
             try:
@@ -238,6 +245,22 @@ class Tables:
     def _applied(self) -> dict[int, str]:
         found = self.session.one("versions_table_find", table=f'"{self._schema}".taskstate_schema_version')
         return dict(self.session.all("versions")) if found and found[0] is not None else {}
+
+
+def _place(work: Callable[[], Any]) -> tuple[int, str] | None:
+    """Where a work comes in a transaction with others; None for one that may wait for what others have locked.
+
+    Conversations come before tasks, and tasks in the order of their ids: so two transactions don't wait for each
+    other. A claim waits for nobody, and comes last, as others may wait for what it takes.
+    """
+    if not isinstance(work, partial):
+        return None
+    first = work.args[1] if len(work.args) > 1 else None
+    if work.func is requesting.enqueue:
+        return 0, min((task.conversation or "" for task in work.args[1]), default="")
+    if isinstance(first, Lease):
+        return 1, first.id
+    return (2, "") if work.func is fast.claim else None
 
 
 class PostgresSession(Session):
