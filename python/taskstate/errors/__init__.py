@@ -88,3 +88,7 @@ __all__ = [
     "TransitionError",
     "WaitTimeoutError",
 ]
+
+for _name in __all__:  # a traceback names the place from which an error is imported
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__
