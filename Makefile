@@ -63,9 +63,10 @@ lint-style:
 	$(PY) -m ruff format --check .
 	.venv/bin/lint-imports --no-logo
 
-# Workers killed at random for a minute, and a server restarted under them; CHAOS_SEED=number repeats a storm.
+# Workers killed at random for a minute, and a server restarted under them; CHAOS_SEED=number repeats a storm. And the
+# plans of what is done all the time, with a million tasks there.
 chaos: $(NATIVE) .venv/.with-test
-	CHAOS=long $(PY) -m pytest -s tests/tasks/test_chaos.py
+	CHAOS=long $(PY) -m pytest -s tests/tasks/test_chaos.py tests/tasks/test_plans.py
 
 bench: $(NATIVE) .venv/.with-test .venv/.with-bench
 	$(PY) -m pytest benches --benchmark-only

@@ -27,7 +27,7 @@ SEED = int(os.environ.get("CHAOS_SEED", random.randrange(10**6)))
 MEASURES: dict[str, Any] = (
     {"tasks": 2000, "workers": 4, "seconds": 60, "patience": 240}
     if LONG
-    else {"tasks": 120, "workers": 2, "seconds": 6, "patience": 60}
+    else {"tasks": 150, "workers": 2, "seconds": 6, "patience": 60}
 )
 
 
@@ -35,7 +35,8 @@ def weather(storm: Storm, query: Callable[[str], list[tuple[Any, ...]]]) -> None
     print(f"seed {SEED}")
     asyncio.run(storm.rage())
     states = asyncio.run(judge(storm, query))
-    print(f"{storm.kills} workers killed; {dict(states)}")
+    blows = f"{storm.kills} workers killed, {storm.stops} stopped, {storm.restarts} restarts"
+    print(f"{blows}; {storm.took:.0f} s; {dict(states)}")
 
 
 @pytest.mark.once

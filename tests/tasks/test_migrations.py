@@ -14,6 +14,7 @@ import pytest
 
 from postgres.fixtures import Place
 from taskstate.errors import SchemaError
+from taskstate.tasks import DurableTasks, TaskContext, task
 from taskstate.tasks.stores.postgres import PostgresTaskStore
 from taskstate.tasks.stores.sql.migrations import migrations
 from taskstate.tasks.stores.sqlite import SQLiteTaskStore
@@ -27,6 +28,8 @@ store = {name}({arguments})
 asyncio.run(store.open())
 asyncio.run(store.close())
 """
+
+LATER = "INSERT INTO taskstate_schema_version (version, checksum) VALUES (999, 'later')"
 
 
 class Home:
@@ -111,20 +114,38 @@ def test_tables_that_are_there_pass_the_check(home: Home) -> None:
     ("change", "reason"),
     [
         ("UPDATE taskstate_schema_version SET checksum = 'other'", "another text"),
-        ("INSERT INTO taskstate_schema_version (version, checksum) VALUES (999, 'later')", "doesn't know"),
+        (LATER, "doesn't know"),
     ],
 )
 @pytest.mark.parametrize("verify_only", [False, True])
 def test_an_unknown_schema_is_refused_and_left_alone(home: Home, change: str, reason: str, verify_only: bool) -> None:
     asyncio.run(home.open())
-    if home.place is None:
-        home.query(change)
-    else:
-        home.place.cluster.execute(change.replace("taskstate_", f'"{home.place.schema}".taskstate_'))
+    home.query(change)
     before = home.query("SELECT version, checksum FROM taskstate_schema_version ORDER BY version")
     with pytest.raises(SchemaError, match=reason):
         asyncio.run(home.open(verify_only=verify_only))
     assert home.query("SELECT version, checksum FROM taskstate_schema_version ORDER BY version") == before
+
+
+@task("echo")
+async def echo(ctx: TaskContext, input: int) -> int:
+    return input
+
+
+def test_an_old_worker_takes_nothing_from_a_newer_schema(home: Home) -> None:
+    async def ask() -> None:
+        async with DurableTasks(types=[echo], store=home.store(), worker=False) as client:
+            await client.start(echo, 1)
+
+    async def work() -> None:
+        async with DurableTasks(types=[echo], store=home.store()):
+            await asyncio.sleep(1)
+
+    asyncio.run(ask())
+    home.query(LATER)
+    with pytest.raises(SchemaError, match="doesn't know"):
+        asyncio.run(work())
+    assert home.query("SELECT state, fence FROM taskstate_task") == [("ready", 0)]
 
 
 @pytest.mark.covers("sqlite")

@@ -1,4 +1,4 @@
-"""Starts work, kills whoever does it, and waits until everything has come to its end."""
+"""Asks for work, kills whoever does it, and waits until everything has come to its end."""
 
 from __future__ import annotations
 
@@ -36,32 +36,48 @@ class Storm:
     seed: int
     patience: float
     restart: Callable[[], None] | None = None
-    started: dict[str, tuple[str, int]] = field(default_factory=dict)
+    started: dict[str, str] = field(default_factory=dict)
+    """The ids of the tasks that were asked for, and the names of their definitions."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    generation: int = 1
     kills: int = 0
+    stops: int = 0
+    restarts: int = 0
+    took: float = 0.0
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
 
     async def rage(self) -> None:
         """All of it; AssertionError if something is stuck at the end."""
+        begun = time.monotonic()
         try:
             async with DurableTasks(types=TYPES, store=self.store, worker=False, poll_s=0.3) as client:
-                await self._request(client)
+                await self._request(client, range(self.tasks // 2), 0)
                 self.processes = [self._worker() for _ in range(self.workers)]
-                await asyncio.gather(self._kill(), self._steer(client))
+                late = range(self.tasks // 2, self.tasks)
+                # Work comes in until shortly before the end: whoever is killed has some in hand.
+                await asyncio.gather(self._kill(), self._steer(client), self._request(client, late, 0.9 * self.seconds))
                 await self._settle(client)
         finally:
+            self.took = time.monotonic() - begun
             for process in self.processes:
                 self._end(process)
 
-    async def _request(self, client: DurableTasks) -> None:
+    async def _request(self, client: DurableTasks, numbers: range, seconds: float) -> None:
+        """Ask for tasks, spread over so many seconds; again and again until the answer says that it is stored."""
         kinds = [leaf, leaf, branch, waiter]
-        for number in range(self.tasks):
-            kind = kinds[number % len(kinds)]
+        for number in numbers:
+            await asyncio.sleep(seconds / len(numbers))
+            kind, task_id = kinds[number % len(kinds)], f"task-{number}"
             talk = self.random.choice(CONVERSATIONS)
-            handle = await client.start(kind, number, owner="u", conversation=talk, generation=1)
-            self.started[handle.id] = (kind.name, number)
+            while task_id not in self.started:
+                generation = self.generation if talk == CONVERSATIONS[0] else 1
+                with suppress(StaleGenerationError, StorageError):
+                    await client.start(
+                        kind, number, owner="u", conversation=talk, generation=generation, task_id=task_id
+                    )
+                    self.started[task_id] = kind.name
 
     def _worker(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, str(Path(__file__).with_name("worker.py")), *self.arguments]
@@ -83,12 +99,14 @@ class Storm:
                 restarted = True
                 assert self.restart is not None
                 await asyncio.to_thread(self.restart)
+                self.restarts += 1
             place = self.random.randrange(len(self.processes))
             process = self.processes[place]
-            if self.random.random() < 0.3:
+            if self.kills and self.random.random() < 0.3:
                 process.send_signal(signal.SIGSTOP)
                 await asyncio.sleep(1.5)  # longer than a lease
                 process.send_signal(signal.SIGCONT)
+                self.stops += 1
             else:
                 self._end(process)
                 self.kills += 1
@@ -96,27 +114,25 @@ class Storm:
 
     async def _steer(self, client: DurableTasks) -> None:
         """Signals, cancels and new generations at any moment; early, late, and twice."""
-        ids = list(self.started)
-        generation = 1
         end = time.monotonic() + self.seconds
         while time.monotonic() < end:
             await asyncio.sleep(0.01)
-            task_id = self.random.choice(ids)
+            task_id = self.random.choice(list(self.started))
             try:
-                if self.started[task_id][0] == "waiter":
+                if self.started[task_id] == "waiter":
                     await client.signal(task_id, "go", 1, signal_id=f"go-{task_id}")
                 if self.random.random() < 0.03:
                     await client.cancel(task_id)
                 if self.random.random() < 0.01:
-                    generation += 1
-                    await client.advance_generation(CONVERSATIONS[0], generation, owner="u")
+                    self.generation += 1
+                    await client.advance_generation(CONVERSATIONS[0], self.generation, owner="u")
             except (TaskEndedError, StaleGenerationError, StorageError):
                 pass
 
     async def _settle(self, client: DurableTasks) -> None:
         """Answer what still waits, and wait until nothing is left to do."""
         end = time.monotonic() + self.patience
-        for task_id, (name, _) in self.started.items():
+        for task_id, name in self.started.items():
             if name == "waiter":
                 with suppress(TaskEndedError):
                     await client.signal(task_id, "go", 1, signal_id=f"go-{task_id}")

@@ -24,12 +24,12 @@ async def step(ctx: TaskContext, key: str) -> str:
 
     async def body() -> str:
         token = uuid.uuid4().hex
-        note("began", ctx.task_id, key, token)
-        await asyncio.sleep(random.uniform(0, 0.01))
+        note("began", ctx.task_id, key, token, ctx._claim.fence)
+        await asyncio.sleep(random.uniform(0, 0.15))
         return token
 
     kept = await ctx.checkpoint(key, body)
-    note("kept", ctx.task_id, key, kept)
+    note("kept", ctx.task_id, key, kept, ctx._claim.fence)
     return kept
 
 

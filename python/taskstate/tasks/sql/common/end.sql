@@ -109,7 +109,9 @@ WHERE t.parent_id IS NULL AND t.finished_at IS NOT NULL AND t.state = :state AND
 ORDER BY t.finished_at LIMIT :limit {skip}
 
 -- name: purge_count
-SELECT count(*) FROM taskstate_task WHERE root_id {in:ids}
+SELECT
+    (SELECT count(*) FROM taskstate_task WHERE id {in:ids})
+    + (SELECT count(*) FROM taskstate_task WHERE root_id {in:ids} AND parent_id IS NOT NULL)
 
 -- name: purge_drop
 DELETE FROM taskstate_task WHERE id {in:ids}

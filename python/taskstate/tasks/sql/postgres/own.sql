@@ -81,3 +81,25 @@ added AS (
         CAST(:value AS text), {now}
     FROM held ON CONFLICT DO NOTHING RETURNING 1)
 SELECT (SELECT count(*) FROM held), (SELECT count(*) FROM added)
+
+-- Its planner takes a tree for much larger than it is, and would read whole tables for it: OFFSET 0 has it look up
+-- what is below each task on its own.
+
+-- name: subtree_lock
+WITH RECURSIVE below (id) AS (
+    SELECT id FROM taskstate_task WHERE id = :id
+    UNION ALL SELECT t.id FROM below b CROSS JOIN LATERAL (
+        SELECT id FROM taskstate_task WHERE parent_id = b.id OFFSET 0) AS t)
+SELECT id, state FROM taskstate_task
+WHERE id = ANY (ARRAY(SELECT id FROM below)) AND finished_at IS NULL ORDER BY id {lock}
+
+-- name: waits_open_below
+WITH RECURSIVE below (id) AS (
+    SELECT id FROM taskstate_task WHERE parent_id = :task_id
+    UNION ALL SELECT t.id FROM below b CROSS JOIN LATERAL (
+        SELECT id FROM taskstate_task WHERE parent_id = b.id OFFSET 0) AS t)
+SELECT w.id FROM taskstate_task t CROSS JOIN LATERAL (
+    SELECT id, opened_at, key FROM taskstate_wait
+    WHERE task_id = t.id AND kind = 'signal' AND outcome IS NULL AND name = :name OFFSET 0) AS w
+WHERE t.id = ANY (ARRAY(SELECT id FROM below)) AND t.finished_at IS NULL
+ORDER BY w.opened_at, w.key

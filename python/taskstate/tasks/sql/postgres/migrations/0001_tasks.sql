@@ -58,7 +58,8 @@ CREATE TABLE taskstate_task (
     CHECK ((parent_id IS NULL) = (parent_key IS NULL) AND (parent_id IS NULL) = (parent_ordinal IS NULL))
 );
 CREATE INDEX taskstate_task_ready ON taskstate_task (name, version, priority DESC, seq) WHERE state = 'ready';
-CREATE INDEX taskstate_task_scheduled ON taskstate_task (available_at) WHERE state = 'scheduled';
+CREATE INDEX taskstate_task_scheduled ON taskstate_task (available_at)
+    WHERE state = 'scheduled' AND available_at IS NOT NULL;
 CREATE INDEX taskstate_task_waiting ON taskstate_task (available_at) WHERE state = 'suspended';
 CREATE INDEX taskstate_task_leased ON taskstate_task (lease_expires_at) WHERE state = 'running';
 CREATE INDEX taskstate_task_cancelling ON taskstate_task (cancel_due_at)
@@ -71,6 +72,8 @@ CREATE INDEX taskstate_task_bound ON taskstate_task (conversation_id)
     WHERE conversation_id IS NOT NULL AND finished_at IS NULL;
 CREATE UNIQUE INDEX taskstate_task_child ON taskstate_task (parent_id, parent_key, parent_ordinal)
     WHERE parent_id IS NOT NULL;
+CREATE INDEX taskstate_task_placeless ON taskstate_task (parent_id, parent_key, parent_ordinal)
+    WHERE state = 'scheduled' AND available_at IS NULL;
 CREATE UNIQUE INDEX taskstate_task_slot ON taskstate_task (parent_id, parent_key, slot) WHERE slot IS NOT NULL;
 CREATE UNIQUE INDEX taskstate_task_flight ON taskstate_task (owner, name, single_flight)
     WHERE single_flight IS NOT NULL AND finished_at IS NULL AND cancel_requested_at IS NULL;
