@@ -1,7 +1,8 @@
-"""How long to wait before the next attempt."""
+"""How long to wait before the next attempt, and waiting."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 from .definition import Limits
@@ -16,3 +17,12 @@ def delay_ms(limits: Limits, failures: int) -> int:
 def jittered(seconds: float) -> float:
     """A time about `seconds`, so that many pollers don't keep step."""
     return seconds * random.uniform(0.8, 1.2)  # noqa: S311
+
+
+async def nap(event: asyncio.Event, seconds: float) -> None:
+    """Return when the event is set, or after so many seconds."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        pass

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Set as AbstractSet
 
 from ..errors import StorageError
-from .backoff import jittered
+from .backoff import jittered, nap
 from .protocol import TaskStore
 from .records import Topic
 
@@ -67,8 +67,4 @@ class Ends:
                     if not future.done():
                         future.set_result(None)
             if self._waiting:
-                try:
-                    async with asyncio.timeout(jittered(self._poll)):
-                        await self._changed.wait()
-                except TimeoutError:
-                    pass
+                await nap(self._changed, jittered(self._poll))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from collections.abc import Set as AbstractSet
 
 from ..errors import NotFoundError
-from .backoff import jittered
+from .backoff import jittered, nap
 from .definition import check_seconds, check_whole
 from .plain import EventInfo, event_info
 from .protocol import TaskStore
@@ -30,10 +30,7 @@ class Bell:
         """Return when something came, or after a while."""
         self._waiting.add(event)
         try:
-            async with asyncio.timeout(seconds):
-                await event.wait()
-        except TimeoutError:
-            pass
+            await nap(event, seconds)
         finally:
             self._waiting.discard(event)
 

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import Set as AbstractSet
 
-from ..errors import TaskStateError
-from .backoff import jittered
+from .backoff import jittered, nap
+from .logs import shown
 from .protocol import TaskStore
 from .records import Topic
 
@@ -54,8 +54,8 @@ class Keeper:
                 if done.next_due_ms is not None:
                     pause = min(pause, max(_LEAST, done.next_due_ms / 1000))
             except Exception as error:  # noqa: BLE001 - one that stops would go unseen
-                _log.warning("deliveries failed: %s", _shown(error))
-            await _nap(self._outbox, jittered(pause))
+                _log.warning("deliveries failed: %s", shown(error))
+            await nap(self._outbox, jittered(pause))
 
     async def _sweep(self) -> None:
         while True:
@@ -74,18 +74,5 @@ class Keeper:
                         swept.poisoned,
                     )
             except Exception as error:  # noqa: BLE001 - one that stops would go unseen
-                _log.warning("a sweep failed: %s", _shown(error))
-            await _nap(self._due, pause)
-
-
-async def _nap(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        pass
-
-
-def _shown(error: Exception) -> object:
-    """What the log may hold of an error: this library's own hold no content."""
-    return error if isinstance(error, TaskStateError) else type(error).__name__
+                _log.warning("a sweep failed: %s", shown(error))
+            await nap(self._due, pause)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..errors import LeaseLostError
-from .backoff import jittered
+from .backoff import jittered, nap
 from .protocol import TaskStore
 from .records import Lease, StoredWait
 
@@ -103,7 +103,7 @@ class Waits:
         if self._waiting and await self._quiet():
             await self._suspend(hold=False)
         elif self._waiting:
-            await self._nap()
+            await nap(self._nudge, jittered(_POLL))
             await self._suspend(hold=True)
         else:
             await self._nudge.wait()
@@ -116,13 +116,6 @@ class Waits:
                 return False
             await asyncio.sleep(0)
         return self._steps == 0 and self._begun == begun
-
-    async def _nap(self) -> None:
-        try:
-            async with asyncio.timeout(jittered(_POLL)):
-                await self._nudge.wait()
-        except TimeoutError:
-            pass
 
     async def _suspend(self, *, hold: bool) -> None:
         keys = list(self._waiting)

@@ -12,11 +12,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import TaskStateError
-from .backoff import jittered
+from .backoff import jittered, nap
 from .definition import Definition
 from .heart import Heart
 from .leg import Leg
+from .logs import shown
 from .protocol import TaskStore
 from .records import Beat, Claim, Lease, Topic, Want
 from .telemetry import Spans
@@ -131,12 +131,11 @@ class Worker:
                 try:
                     claims = await self._store.claim(self.name, wants, free)
                 except Exception as error:  # noqa: BLE001 - a worker that stops claiming would go unseen
-                    shown = error if isinstance(error, TaskStateError) else type(error).__name__
-                    _log.warning("%s: could not claim: %s", self.name, shown)
+                    _log.warning("%s: could not claim: %s", self.name, shown(error))
                 for claim in claims:
                     self._begin(claim, asked)
             if len(claims) < free or free <= 0 or not wants:
-                await self._nap()
+                await nap(self._wake, jittered(self._poll))
 
     def _wants(self, free: int) -> list[Want]:
         wants: list[Want] = []
@@ -146,13 +145,6 @@ class Worker:
             if quota > 0:
                 wants.append(Want(name, version, quota))
         return wants
-
-    async def _nap(self) -> None:
-        try:
-            async with asyncio.timeout(jittered(self._poll)):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
 
     def _begin(self, claim: Claim, asked: float) -> None:
         definition = self._code[claim.name, claim.version]

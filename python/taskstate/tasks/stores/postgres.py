@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import sql
 
-from ...errors import ConfigurationError, StorageError, TaskError
+from ...errors import ConfigurationError, StorageError
 from ...storage.postgres_link import Connection, Link, is_fault_of_one, reason, without_secrets
 from ...storage.worker import Outcome
-from ..records import Beat, Claim, Ending, Lease, State, StoredCheckpoint, Topic, Want
+from ..records import Claim, Ending, Lease, State, StoredCheckpoint, Topic, Want
 from . import postgres_fast as fast
 from .postgres_hints import Wire
-from .sql import requesting, working
-from .sql.lanes import Lane, SqlTaskStore
+from .sql import requesting
+from .sql.lanes import Lane, SqlPulse, SqlTaskStore
 from .sql.migrations import migrations, missing, not_current
 from .sql.queries import Query, load
 from .sql.session import Row, Session
@@ -78,9 +78,9 @@ class PostgresTaskStore(SqlTaskStore):
         """See `TaskStore`."""
         return await self.work.write(fast.checkpoint, lease, key, ordinal, input_hash, value)
 
-    def pulse(self) -> PostgresPulse:
+    def pulse(self) -> SqlPulse:
         """See `TaskStore`."""
-        return PostgresPulse(self._engine())
+        return SqlPulse(self._engine(), fast.beat)
 
     def tell(self, topics: AbstractSet[Topic]) -> None:
         """See `Hints`; other processes are told too."""
@@ -171,7 +171,7 @@ class Tables:
             session.begin()
         try:
             ended = self._ended_together(works)
-            outcomes = [ended.get(id(work)) or self._perform(work) for work in works]
+            outcomes = [ended.get(id(work)) or session.attempt(work) for work in works]
             session.commit()
         except BaseException:
             session.roll_back()
@@ -185,16 +185,6 @@ class Tables:
             return {}
         done = fast.finish_together(self.session, [work.args[1:3] for work in ends.values()])
         return {id(ends[task_id]): Outcome("succeeded") for task_id in done}
-
-    def _perform(self, work: Callable[[], Any]) -> Outcome:
-        """The outcome of an operation; one that refused before it changed anything need not undo the others."""
-        self.session.writes = 0
-        try:
-            return Outcome(work())
-        except TaskError as error:
-            if self.session.writes:
-                raise
-            return Outcome(None, error)
 
     def look(self, work: Callable[[], T]) -> T:
         """What `work` reads."""
@@ -317,27 +307,6 @@ class PostgresSession(Session):
             self._open.execute("ROLLBACK TO many")
         self._open.execute("RELEASE many")
         return whole
-
-
-class PostgresPulse:
-    """See `Pulse`."""
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-
-    def beat(self, leases: Sequence[Lease], *, extend: bool = True) -> list[Beat]:
-        """See `Pulse`."""
-        if not extend:
-            return self._tables.look(partial(working.beat, self._tables.session, leases, extend=False))
-        (outcome,) = self._tables.write_group([partial(fast.beat, self._tables.session, leases)])
-        if outcome.error is not None:
-            raise outcome.error
-        beats: list[Beat] = outcome.value
-        return beats
-
-    def close(self) -> None:
-        """See `Pulse`."""
-        self._tables.close()
 
 
 @cache

@@ -13,13 +13,12 @@ from typing import Any, TypeVar
 import orjson
 
 from ...clock import Clock
-from ...errors import ConfigurationError, TaskError
+from ...errors import ConfigurationError
 from ...storage.sqlite_file import SQLiteFile, roll_back
 from ...storage.worker import Outcome, attempt
-from ..records import TOPICS, Beat, Lease
+from ..records import TOPICS
 from .hints import Hints
-from .sql import working
-from .sql.lanes import Lane, SqlTaskStore
+from .sql.lanes import Lane, SqlPulse, SqlTaskStore
 from .sql.migrations import migrations, missing, not_current
 from .sql.queries import Query, load
 from .sql.session import Row, Session
@@ -75,9 +74,9 @@ class SQLiteTaskStore(SqlTaskStore):
     def __repr__(self) -> str:
         return f"SQLiteTaskStore({str(self.path)!r})"
 
-    def pulse(self) -> SQLitePulse:
+    def pulse(self) -> SqlPulse:
         """See `TaskStore`."""
-        return SQLitePulse(self._engine())
+        return SqlPulse(self._engine())
 
     def listen(self) -> None:
         """See `Hints`."""
@@ -119,13 +118,7 @@ class Tables(SQLiteFile):
 
     def perform(self, work: Callable[[], Any]) -> Outcome:
         """The outcome of an operation; one that refused before it changed anything need not undo the others."""
-        self.session.writes = 0
-        try:
-            return Outcome(work())
-        except TaskError as error:
-            if self.session.writes:
-                raise
-            return Outcome(None, error)
+        return self.session.attempt(work)
 
     def write_group(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
         """See `SQLiteFile`; subscribers are told afterwards."""
@@ -185,28 +178,6 @@ class SQLiteSession(Session):
             connection.execute("ROLLBACK TO many")
         connection.execute("RELEASE many")
         return whole
-
-
-class SQLitePulse:
-    """See `Pulse`."""
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-
-    def beat(self, leases: Sequence[Lease], *, extend: bool = True) -> list[Beat]:
-        """See `Pulse`."""
-        work = partial(working.beat, self._tables.session, leases, extend=extend)
-        if not extend:
-            return self._tables.look(work)
-        (outcome,) = self._tables.write_group([work])
-        if outcome.error is not None:
-            raise outcome.error
-        beats: list[Beat] = outcome.value
-        return beats
-
-    def close(self) -> None:
-        """See `Pulse`."""
-        self._tables.close()
 
 
 def _adapted(values: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from ....storage.worker import Resource, Worker
 from ...records import (
+    Beat,
     Cancelled,
     ChildOutcome,
     Claim,
@@ -61,6 +62,28 @@ class Engine(Resource, Protocol):
     def migrate(self, *, verify_only: bool) -> None:
         """See `TaskStore.open`."""
         ...
+
+
+class SqlPulse:
+    """See `Pulse`. `extend` is the operation that beats."""
+
+    def __init__(self, engine: Engine, extend: Operation[[Sequence[Lease]], list[Beat]] = working.beat) -> None:
+        self._engine = engine
+        self._extend = extend
+
+    def beat(self, leases: Sequence[Lease], *, extend: bool = True) -> list[Beat]:
+        """See `Pulse`."""
+        if not extend:
+            return self._engine.look(partial(working.look, self._engine.session, leases))
+        (outcome,) = self._engine.write_group([partial(self._extend, self._engine.session, leases)])
+        if outcome.error is not None:
+            raise outcome.error
+        beats: list[Beat] = outcome.value
+        return beats
+
+    def close(self) -> None:
+        """See `Pulse`."""
+        self._engine.close()
 
 
 class Lane:

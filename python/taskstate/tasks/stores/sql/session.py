@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ....errors import LeaseLostError
+from ....errors import LeaseLostError, TaskError
+from ....storage.worker import Outcome
 from ...records import Lease, Topic
 from .columns import Held
 from .queries import Query
@@ -47,6 +48,16 @@ class Session(ABC):
         """Run a statement for each of `rows`; False, and nothing is changed, if one of them changed no row."""
         self.writes += 1
         return self.execute_many(self._queries[name].text, rows)
+
+    def attempt(self, work: Callable[[], Any]) -> Outcome:
+        """The outcome of an operation; one that refused before it changed anything need not undo the others."""
+        self.writes = 0
+        try:
+            return Outcome(work())
+        except TaskError as error:
+            if self.writes:
+                raise
+            return Outcome(None, error)
 
     def touch(self, *topics: Topic) -> None:
         """Have subscribers told once this is committed."""

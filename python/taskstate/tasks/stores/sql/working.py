@@ -39,12 +39,20 @@ def taken(rows: Sequence[Row]) -> list[Claim]:
     return [claimed(row) for row in sorted(rows, key=lambda row: (-row[-2], row[-1]))]
 
 
-def beat(s: Session, leases: Sequence[Lease], *, extend: bool) -> list[Beat]:
+def beat(s: Session, leases: Sequence[Lease]) -> list[Beat]:
     """See `Pulse.beat`."""
-    name = "beat" if extend else "lease_look"
+    return _beats(s, "beat", leases)
+
+
+def look(s: Session, leases: Sequence[Lease]) -> list[Beat]:
+    """See `Pulse.beat`, without extending."""
+    return _beats(s, "lease_look", leases)
+
+
+def _beats(s: Session, statement: str, leases: Sequence[Lease]) -> list[Beat]:
     beats: list[Beat] = []
     for lease in sorted(leases):
-        row = s.one(name, id=lease.id, fence=lease.fence)
+        row = s.one(statement, id=lease.id, fence=lease.fence)
         beats.append(Beat(*lease, row is not None, row is not None and row[0] is not None))
     return beats
 
